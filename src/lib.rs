@@ -1,0 +1,19 @@
+//! Stateful actors for Node.js: a tiny server with a name, durable state, and a
+//! life that host, store and author share.
+//!
+//! # Layout
+//!
+//! Arrows are "may import"; `tests/layering.rs` checks them.
+//!
+//! * [`ids`], [`time`], [`error`]: names of things, time as an input, the error
+//!   that travels. They import nothing of the crate.
+//! * [`store`]: what is kept, in SQLite. The only place with SQL.
+//! * [`core`]: one actor: its context, its life, its state, its calls.
+//! * [`host`]: where actors live: the directory, one live generation each.
+//! * `node`: the crossing into JavaScript. The only place that names napi,
+//!   behind the feature `node`.
+
+pub mod error;
+pub mod ids;
+pub mod store;
+pub mod time;

@@ -1,0 +1,167 @@
+//! Where what was acknowledged is kept: one shared SQLite database for the
+//! directory and all small actors, later also a file for an actor that needs one.
+//!
+//! The rest of the crate sees this module's public face only: the trait
+//! [`ActorStore`] for one actor, [`SharedStore`] for the directory, and the types
+//! of the rows.
+//!
+//! # Invariants
+//!
+//! 1. A batch is durable before its callback hears `Ok`.
+//! 2. Batches of one actor are applied in the order in which they were committed.
+//! 3. A batch is applied whole or not at all, and never because of or in spite of
+//!    another actor's batch.
+//! 4. A batch of a generation that is not the actor's current one is refused
+//!    with [`StoreError::Stale`].
+//! 5. [`StoreError::Full`], [`StoreError::Busy`] and [`StoreError::Stale`] mean
+//!    "certainly not committed"; [`StoreError::OutcomeUnknown`] means that only
+//!    recovery can tell.
+
+mod error;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+pub use self::error::StoreError;
+use crate::ids::{ActorId, ActorKey, ActorName, Generation};
+
+/// The row number of an actor in the directory, the leading key of all its rows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ActorNumber(pub i64);
+
+/// Which database holds an actor's rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The shared store.
+    Shared,
+    /// The actor's own file, `actors/<id>.<n>.db`. Names are never used twice.
+    File {
+        /// The number in the file's name.
+        n: u32,
+    },
+}
+
+/// One row of the directory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActorRow {
+    /// The row's number.
+    pub number: ActorNumber,
+    /// The id that callers see.
+    pub id: ActorId,
+    /// The actor's type.
+    pub name: ActorName,
+    /// What tells it from the others of its type.
+    pub key: ActorKey,
+    /// Which database holds its rows.
+    pub place: Place,
+    /// When it was created, in milliseconds since the Unix epoch.
+    pub created_at_ms: i64,
+}
+
+/// An actor that is to be created.
+#[derive(Clone, Debug)]
+pub struct NewActor {
+    /// Its id, used only if no actor of this name and key exists.
+    pub id: ActorId,
+    /// Its type.
+    pub name: ActorName,
+    /// What tells it from the others of its type.
+    pub key: ActorKey,
+    /// What its creator passes to its first start.
+    pub input: Option<Bytes>,
+    /// When, in milliseconds since the Unix epoch.
+    pub created_at_ms: i64,
+}
+
+/// Which actors [`SharedStore::list`] returns: at most `limit`, in the order of
+/// their creation.
+#[derive(Clone, Debug)]
+pub struct ListFilter {
+    /// Only those of this type.
+    pub name: Option<ActorName>,
+    /// Only those whose key begins with these parts.
+    pub key_prefix: ActorKey,
+    /// Only those created after this one.
+    pub after: Option<ActorNumber>,
+    /// How many at most.
+    pub limit: u32,
+}
+
+/// What is stored of one actor, as its next generation finds it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ActorRecord {
+    /// What its creator passed.
+    pub input: Option<Bytes>,
+    /// Whether a start has ever got to the end of its initialisation.
+    pub has_initialized: bool,
+    /// Its state as it was last saved; absent before the first save.
+    pub state: Option<Bytes>,
+}
+
+/// One change of one actor's rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowOp {
+    /// Replaces the state.
+    PutState(Bytes),
+    /// Marks the actor as initialised, or not.
+    PutInitialized(bool),
+    /// Replaces the input.
+    PutInput(Option<Bytes>),
+}
+
+/// Changes of one actor that are committed together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteBatch {
+    /// The generation that makes them; a stale one is refused (invariant 4).
+    pub generation: Generation,
+    /// The changes, in order.
+    pub ops: Vec<RowOp>,
+    /// The time of the next alarm in milliseconds since the Unix epoch, `None`
+    /// for none; absent when the alarm does not change.
+    pub alarm: Option<Option<i64>>,
+}
+
+impl WriteBatch {
+    /// How much the batch weighs in the store's queue, in bytes.
+    pub fn weight(&self) -> usize {
+        const PER_OP: usize = 64;
+        let payload: usize = self
+            .ops
+            .iter()
+            .map(|op| match op {
+                RowOp::PutState(state) => state.len(),
+                RowOp::PutInput(input) => input.as_ref().map_or(0, Bytes::len),
+                RowOp::PutInitialized(_) => 0,
+            })
+            .sum();
+        payload + PER_OP * (1 + self.ops.len())
+    }
+}
+
+/// Hears how a commit ended, exactly once, on a thread of the store. It must not
+/// block and must not wait for the store.
+pub type CommitDone = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// What the core sees of the place that keeps one actor. The shared store and an
+/// actor's own file are its embedded forms; a remote one may follow, so nothing
+/// here assumes a local connection.
+pub trait ActorStore: Send + Sync + 'static {
+    /// Reads what is stored. A row that is gone is [`StoreError::NotFound`].
+    fn load(&self) -> BoxFuture<'static, Result<ActorRecord, StoreError>>;
+
+    /// Takes a batch for the next commit. Never blocks; when too much waits,
+    /// `done` hears [`StoreError::Overloaded`].
+    fn commit(&self, batch: WriteBatch, done: CommitDone);
+}
+
+/// Commits and waits for the answer.
+pub async fn commit(store: &dyn ActorStore, batch: WriteBatch) -> Result<(), StoreError> {
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    store.commit(batch, Box::new(move |result| drop(answer.send(result))));
+    answered.await.unwrap_or(Err(StoreError::Closed))
+}
+
+/// A shared handle on one actor's place.
+pub type ActorStoreRef = Arc<dyn ActorStore>;
