@@ -13,6 +13,7 @@
 //! * `node`: the crossing into JavaScript. The only place that names napi,
 //!   behind the feature `node`.
 
+pub mod core;
 pub mod error;
 pub mod ids;
 pub mod store;

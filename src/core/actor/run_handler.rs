@@ -1,0 +1,117 @@
+//! Which attempt of the run handler is the current one, and when the next begins.
+//!
+//! # Invariants
+//!
+//! 1. At most one attempt is current; the end of any other changes nothing.
+//! 2. A restart is due only while no attempt is active, and never after
+//!    [`RunHandler::stop`].
+//! 3. Failures in a row are answered after 1 s, 2 s, 4 s and so on up to 60 s. The
+//!    row ends with a clean end, with a relaunch on demand, and with an attempt
+//!    that lasted for 60 s, counted from when its restart was due.
+
+use crate::time::{Duration, Instant};
+
+/// How long the first restart waits.
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+/// How long a restart waits at most, and how long an attempt must last to count
+/// as sound.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+
+/// What follows from the end of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// It was not the current attempt: nothing follows.
+    Stale,
+    /// It ended cleanly: nothing follows.
+    Finished,
+    /// It failed and is not started again.
+    Failed,
+    /// It failed and starts again at this moment.
+    RestartAt(Instant),
+}
+
+/// The run handler of one generation.
+#[derive(Debug)]
+pub struct RunHandler {
+    /// Whether a failure leads to a restart; cleared by `stop`.
+    restarts: bool,
+    /// The number of the last attempt; 0 before the first.
+    attempt: u64,
+    /// Whether that attempt runs.
+    active: bool,
+    /// When the next attempt is due.
+    due: Option<Instant>,
+    /// The last failure's restart and how long it waited, while the row lasts.
+    last_restart: Option<(Instant, Duration)>,
+}
+
+impl RunHandler {
+    /// A run handler that has not started. `restarts` is the setting
+    /// `restarts_run`.
+    pub const fn new(restarts: bool) -> Self {
+        Self { restarts, attempt: 0, active: false, due: None, last_restart: None }
+    }
+
+    /// Begins an attempt and returns its number. An attempt that is still active
+    /// is no longer the current one.
+    pub fn start(&mut self) -> u64 {
+        self.attempt += 1;
+        self.active = true;
+        self.due = None;
+        self.attempt
+    }
+
+    /// Begins an attempt because somebody demanded it, whatever the last one does;
+    /// returns its number. The caller aborts the last one if it is active.
+    pub fn restart(&mut self) -> u64 {
+        self.last_restart = None;
+        self.start()
+    }
+
+    /// Notes that an attempt ended.
+    pub fn ended(&mut self, attempt: u64, failed: bool, now: Instant) -> RunEnd {
+        if attempt != self.attempt || !self.active {
+            return RunEnd::Stale;
+        }
+        self.active = false;
+        if !failed {
+            self.last_restart = None;
+            return RunEnd::Finished;
+        }
+        if !self.restarts {
+            return RunEnd::Failed;
+        }
+        let backoff = match self.last_restart {
+            Some((began, waited)) if now.since(began) < LONGEST_BACKOFF => {
+                (waited * 2).min(LONGEST_BACKOFF)
+            }
+            _ => FIRST_BACKOFF,
+        };
+        let due = now + backoff;
+        self.last_restart = Some((due, backoff));
+        self.due = Some(due);
+        RunEnd::RestartAt(due)
+    }
+
+    /// Ends all restarts, because the actor stops. An active attempt stays the
+    /// current one and may still end.
+    pub fn stop(&mut self) {
+        self.restarts = false;
+        self.due = None;
+    }
+
+    /// When the next attempt is due.
+    pub fn restart_due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Whether the current attempt runs.
+    pub fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// Whether it failed and waits for its restart.
+    pub fn is_restarting(&self) -> bool {
+        self.due.is_some()
+    }
+}
