@@ -9,7 +9,7 @@
 //! 1. `group` and `code` are API and never change for a given fault; messages may.
 //! 2. An error that nobody meant for users is `core/internal_error` with
 //!    [`INTERNAL_MESSAGE`]; the real text is in `metadata.error`, which
-//!    [`Error::masked`] drops before a client sees it.
+//!    whoever answers a client drops.
 //! 3. Adding the actor or the phase never changes group, code, message or metadata.
 
 use std::borrow::Cow;
@@ -80,10 +80,16 @@ impl fmt::Display for ActorSpecifier {
     }
 }
 
-/// An error with everything that may cross a boundary.
+/// An error with everything that may cross a boundary. Its fields are those of
+/// [`Fault`]; they are behind a pointer, so that a `Result` stays small.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Error(Box<Fault>);
+
+/// The fields of an [`Error`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Error {
+pub struct Fault {
     /// The part of the system that the fault belongs to.
     pub group: Cow<'static, str>,
     /// The fault within the group.
@@ -110,7 +116,7 @@ pub struct Error {
 impl Error {
     /// An error of the given code with a message for people.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Fault {
             group: code.group.into(),
             code: code.code.into(),
             message: message.into(),
@@ -119,7 +125,7 @@ impl Error {
             status_code: None,
             ray_id: None,
             actor: None,
-        }
+        }))
     }
 
     /// An error that nobody meant for users; `detail` is for the log and for
@@ -153,6 +159,20 @@ impl Error {
     /// Whether this is the given fault.
     pub fn is(&self, group: &str, code: &str) -> bool {
         self.group == group && self.code == code
+    }
+}
+
+impl std::ops::Deref for Error {
+    type Target = Fault;
+
+    fn deref(&self) -> &Fault {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Error {
+    fn deref_mut(&mut self) -> &mut Fault {
+        &mut self.0
     }
 }
 
@@ -252,7 +272,7 @@ mod tests {
             .with_phase("create_state")
             .with_phase("total");
 
-        let actor = error.actor.expect("set above");
+        let actor = error.actor.as_ref().expect("set above");
         assert_eq!((actor.actor_id.as_str(), actor.phase.as_deref()), ("a", Some("create_state")));
     }
 }

@@ -1,5 +1,12 @@
 //! One actor: its settings, its life, its work, its state.
 
 pub mod actor;
+pub mod behavior;
 pub mod config;
+pub mod context;
+pub mod host;
+pub mod identity;
+pub mod runtime;
+pub mod spawner;
+pub mod timers;
 pub mod warnings;

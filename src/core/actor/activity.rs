@@ -242,14 +242,19 @@ impl Activity {
     /// the latter are for the final save. A destroy does not wait for the run
     /// handler.
     pub fn grace_drained(&self, reason: StopReason) -> bool {
-        let work =
-            WorkKind::ALL.into_iter().any(|kind| kind.policy().holds_grace && self.count(kind) > 0);
+        let work = self.has_tracked_work();
         let run = reason == StopReason::Sleep && self.run_active;
         !work
             && !run
             && self.core_hooks == 0
             && self.state_change_callbacks == 0
             && self.http_requests == 0
+    }
+
+    /// Whether any tracked work holds the grace period. Its own hook does not count,
+    /// so that the hook can wait for the rest.
+    pub fn has_tracked_work(&self) -> bool {
+        WorkKind::ALL.into_iter().any(|kind| kind.policy().holds_grace && self.count(kind) > 0)
     }
 
     /// Everything the actor is busy with, for a report of why it is awake or did

@@ -28,6 +28,11 @@ impl CommitNumber {
     pub const fn get(self) -> u64 {
         self.0
     }
+
+    /// The number of the commit that follows.
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
 }
 
 /// What an output has to wait for.

@@ -1,0 +1,250 @@
+//! The calls of one generation that have not ended.
+//!
+//! A call has two independent ends: it is *answered* once (by its result, an
+//! error, a timeout or a cancellation), and it is *released* when the author's
+//! function has really ended. Until then its work region keeps the actor awake.
+//!
+//! # Invariants
+//!
+//! 1. A call is answered at most once, and released exactly once.
+//! 2. Calls are numbered in the order of acceptance, and their deadlines grow
+//!    with their numbers, since all calls of an actor have the same timeout.
+//! 3. A call is admitted in place only when nothing accepted earlier is still
+//!    not begun, so functions begin in the order of acceptance whatever the way.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::core::behavior::{CallId, Reply};
+use crate::time::Instant;
+
+/// How a call is on its way.
+#[derive(Debug)]
+enum Way {
+    /// Queued for the author's side, which has not begun it.
+    Queued(Option<Reply<Bytes>>),
+    /// Begun by the author's side.
+    Begun(Option<Reply<Bytes>>),
+    /// Admitted in place: whoever called holds the answer.
+    InPlace { answered: bool },
+}
+
+#[derive(Debug)]
+struct OpenCall {
+    way: Way,
+    deadline: Instant,
+}
+
+impl OpenCall {
+    fn is_answered(&self) -> bool {
+        match &self.way {
+            Way::Queued(reply) | Way::Begun(reply) => reply.is_none(),
+            Way::InPlace { answered } => *answered,
+        }
+    }
+
+    fn answer(&mut self) -> Option<Reply<Bytes>> {
+        match &mut self.way {
+            Way::Queued(reply) | Way::Begun(reply) => reply.take(),
+            Way::InPlace { answered } => {
+                *answered = true;
+                None
+            }
+        }
+    }
+}
+
+/// How a call that was admitted in place ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InPlaceEnd {
+    /// Its caller still waits for the result.
+    InTime,
+    /// It ended after its deadline; its caller is told of the timeout.
+    Late,
+    /// Its caller was answered before.
+    Answered,
+}
+
+/// The calls of one generation that have not ended.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    last: u64,
+    open: BTreeMap<CallId, OpenCall>,
+    /// Queued calls in `open`, counted so that admission need not look.
+    queued: usize,
+}
+
+impl Calls {
+    fn insert(&mut self, way: Way, deadline: Instant) -> CallId {
+        self.last += 1;
+        let call = CallId(self.last);
+        self.open.insert(call, OpenCall { way, deadline });
+        call
+    }
+
+    /// Accepts a call on the ordinary way.
+    pub(crate) fn queue(&mut self, reply: Reply<Bytes>, deadline: Instant) -> CallId {
+        self.queued += 1;
+        self.insert(Way::Queued(Some(reply)), deadline)
+    }
+
+    /// Admits a call in place, unless older work waits (invariant 3).
+    pub(crate) fn admit(&mut self, deadline: Instant) -> Option<CallId> {
+        let free = self.queued == 0;
+        free.then(|| self.insert(Way::InPlace { answered: false }, deadline))
+    }
+
+    /// The author's side begins a queued call.
+    pub(crate) fn begin(&mut self, call: CallId) {
+        if let Some(open) = self.open.get_mut(&call)
+            && let Way::Queued(reply) = &mut open.way
+        {
+            open.way = Way::Begun(reply.take());
+            self.queued -= 1;
+        }
+    }
+
+    /// Releases a call of the ordinary way: its function ended. `None` when the
+    /// call is not open, else the reply if nobody answered it yet, and whether
+    /// the deadline has passed.
+    pub(crate) fn release(
+        &mut self,
+        call: CallId,
+        now: Instant,
+    ) -> Option<(Option<Reply<Bytes>>, bool)> {
+        if matches!(self.open.get(&call)?.way, Way::InPlace { .. }) {
+            return None;
+        }
+        let mut open = self.open.remove(&call)?;
+        if matches!(open.way, Way::Queued(_)) {
+            self.queued -= 1;
+        }
+        Some((open.answer(), now >= open.deadline))
+    }
+
+    /// Releases a call that was admitted in place; `None` when it is not open.
+    pub(crate) fn release_in_place(&mut self, call: CallId, now: Instant) -> Option<InPlaceEnd> {
+        let answered = match self.open.get(&call)?.way {
+            Way::InPlace { answered } => answered,
+            Way::Queued(_) | Way::Begun(_) => return None,
+        };
+        let open = self.open.remove(&call)?;
+        Some(match (answered, now >= open.deadline) {
+            (true, _) => InPlaceEnd::Answered,
+            (false, true) => InPlaceEnd::Late,
+            (false, false) => InPlaceEnd::InTime,
+        })
+    }
+
+    /// Answers a call whose function goes on: its caller gave up, or its
+    /// deadline passed. `false` when it was answered before.
+    pub(crate) fn answer(&mut self, call: CallId) -> Option<Option<Reply<Bytes>>> {
+        let open = self.open.get_mut(&call)?;
+        (!open.is_answered()).then(|| open.answer())
+    }
+
+    /// The first deadline of a call that is not answered.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.open.values().find(|open| !open.is_answered()).map(|open| open.deadline)
+    }
+
+    /// The calls that are not answered and whose deadline has come.
+    pub(crate) fn overdue(&self, now: Instant) -> Vec<CallId> {
+        self.open
+            .iter()
+            .take_while(|(_, open)| open.deadline <= now)
+            .filter(|(_, open)| !open.is_answered())
+            .map(|(call, _)| *call)
+            .collect()
+    }
+
+    /// Answers everything, because the generation ends. Calls stay open until
+    /// they are released.
+    pub(crate) fn answer_all(&mut self) -> Vec<(CallId, Option<Reply<Bytes>>)> {
+        self.open
+            .iter_mut()
+            .filter(|(_, open)| !open.is_answered())
+            .map(|(call, open)| (*call, open.answer()))
+            .collect()
+    }
+
+    /// Forgets all calls, which must have been answered.
+    pub(crate) fn clear(&mut self) {
+        self.open.clear();
+        self.queued = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Duration;
+
+    const NOW: Instant = Instant::START;
+
+    fn later() -> Instant {
+        NOW + Duration::from_secs(60)
+    }
+
+    fn reply() -> Reply<Bytes> {
+        Reply::new(|_| {})
+    }
+
+    #[test]
+    fn nothing_is_admitted_in_place_while_an_older_call_is_not_begun() {
+        let mut calls = Calls::default();
+        let queued = calls.queue(reply(), later());
+
+        assert_eq!(calls.admit(later()), None);
+        calls.begin(queued);
+
+        assert!(calls.admit(later()).is_some());
+    }
+
+    #[test]
+    fn a_call_that_ends_without_having_begun_no_longer_blocks() {
+        let mut calls = Calls::default();
+        let queued = calls.queue(reply(), later());
+
+        assert!(calls.release(queued, NOW).is_some());
+
+        assert!(calls.admit(later()).is_some());
+    }
+
+    #[test]
+    fn a_call_is_answered_once() {
+        let mut calls = Calls::default();
+        let call = calls.queue(reply(), later());
+
+        assert!(calls.answer(call).is_some());
+        assert!(calls.answer(call).is_none());
+
+        let (reply, _) = calls.release(call, NOW).expect("still open");
+        assert!(reply.is_none());
+        assert!(calls.release(call, NOW).is_none());
+    }
+
+    #[test]
+    fn a_result_after_the_deadline_is_late_on_every_machine() {
+        let mut calls = Calls::default();
+        let queued = calls.queue(reply(), later());
+        calls.begin(queued);
+        let in_place = calls.admit(later()).unwrap();
+
+        assert!(calls.release(queued, later()).expect("open").1);
+        assert_eq!(calls.release_in_place(in_place, later()), Some(InPlaceEnd::Late));
+    }
+
+    #[test]
+    fn overdue_calls_are_those_past_their_deadline_that_nobody_answered() {
+        let mut calls = Calls::default();
+        let first = calls.queue(reply(), NOW);
+        let second = calls.queue(reply(), NOW);
+        calls.queue(reply(), later());
+        calls.answer(first);
+
+        assert_eq!(calls.overdue(NOW), [second]);
+        assert_eq!(calls.next_deadline(), Some(NOW));
+    }
+}

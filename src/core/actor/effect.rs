@@ -1,0 +1,69 @@
+//! What a change of an actor's machine makes necessary outside its lock.
+
+use bytes::Bytes;
+
+use super::gate::CommitNumber;
+use super::lifecycle::StopReason;
+use crate::core::behavior::{ActorEvent, Reply, StopOutcome};
+use crate::error::Result;
+use crate::store::WriteBatch;
+use crate::time::Instant;
+
+/// Something to do after the unlock, in the order in which it was decided.
+#[derive(Debug)]
+pub(super) enum Effect {
+    /// Hand an event to the author's side.
+    Deliver(ActorEvent),
+    /// Drop an event that comes too late, which answers its reply.
+    Discard(ActorEvent),
+    /// Hand a batch to the store.
+    Commit { number: CommitNumber, batch: WriteBatch, origin: CommitOrigin },
+    /// Have the machine ticked at this moment.
+    Arm(Instant),
+    /// Tell the host the next intent.
+    SendIntent,
+    /// Let an output leave.
+    Release(Output),
+    /// Begin the task that waits for the grace period to end.
+    BeginGrace(StopReason),
+    /// Tell the host that the generation ended.
+    Stopped(StopOutcome),
+}
+
+/// Which save a commit belongs to, and what it publishes.
+#[derive(Clone, Debug)]
+pub(super) struct CommitOrigin {
+    /// The newest save request that it satisfies.
+    pub(super) revision: u64,
+    /// The state that it stores, if it stores one.
+    pub(super) state: Option<Bytes>,
+    /// The machine asked for the snapshot; otherwise the author's side pushed it.
+    pub(super) pulled: bool,
+}
+
+/// Something that lets the outside learn of a change, and so waits for the gate.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// The answer to a call.
+    Answer(Reply<Bytes>, Result<Bytes>),
+    /// Somebody asked to hear when everything so far is durable.
+    Flushed(Reply<()>, Result<()>),
+}
+
+impl Output {
+    /// Sends it.
+    pub(super) fn leave(self) {
+        match self {
+            Self::Answer(reply, result) => reply.send(result),
+            Self::Flushed(reply, result) => reply.send(result),
+        }
+    }
+
+    /// Makes it say `error` in place of what it was to say.
+    pub(super) fn fail(self, error: crate::error::Error) -> Self {
+        match self {
+            Self::Answer(reply, _) => Self::Answer(reply, Err(error)),
+            Self::Flushed(reply, _) => Self::Flushed(reply, Err(error)),
+        }
+    }
+}

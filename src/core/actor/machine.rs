@@ -1,0 +1,280 @@
+//! All that only an actor's one lock may change, and the pure steps over it.
+//!
+//! A step changes the parts and queues [`Effect`]s; they are done after the
+//! unlock, in order, by whoever unlocks (`mod.rs`).
+//!
+//! # Invariants
+//!
+//! 1. Effects are queued in the order of the changes that caused them.
+//! 2. After every step `armed` is no later than the next thing that is due.
+//! 3. `idle_since` is set exactly while nothing keeps a started actor awake.
+//! 4. Once the generation is over, its author's side hears of nothing more.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use super::activity::{Activity, CanSleep};
+use super::calls::Calls;
+use super::effect::{CommitOrigin, Effect, Output};
+use super::gate::{CommitNumber, Gate, Held, Required};
+use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
+use super::run_handler::RunHandler;
+use super::save_queue::SaveQueue;
+use crate::core::behavior::{ActorEvent, Reply, StateDelta};
+use crate::core::config::ActorConfig;
+use crate::error::Error;
+use crate::ids::Generation;
+use crate::store::{RowOp, WriteBatch};
+use crate::time::Instant;
+
+/// What is kept of the stored record, and how snapshots are told apart.
+#[derive(Debug, Default)]
+pub(super) struct StateCell {
+    /// The state as it was loaded or last written successfully; empty for none.
+    pub(super) current: Bytes,
+    /// Whether the record is marked as initialised, durably.
+    pub(super) initialized: bool,
+    /// Raised wherever a serialised snapshot becomes outdated; one that was
+    /// asked for under an older epoch is thrown away.
+    pub(super) epoch: u64,
+}
+
+/// The window between a stop command and the last save.
+#[derive(Debug)]
+pub(super) struct Grace {
+    /// Why the actor stops.
+    pub(super) reason: StopReason,
+    /// When it is cut short.
+    pub(super) deadline: Instant,
+    /// Woken when the last work that holds it ends.
+    pub(super) drained: Arc<Notify>,
+}
+
+/// The parts of one generation.
+#[derive(Debug)]
+pub(super) struct Machine {
+    config: Arc<ActorConfig>,
+    generation: Generation,
+    pub(super) lifecycle: Lifecycle,
+    pub(super) activity: Activity,
+    pub(super) calls: Calls,
+    pub(super) saves: SaveQueue<Reply<()>>,
+    pub(super) gate: Gate<Output>,
+    pub(super) run: RunHandler,
+    pub(super) state: StateCell,
+    pub(super) grace: Option<Grace>,
+    /// A stop that came before the start was over.
+    pub(super) parked_stop: Option<StopReason>,
+    /// Why the memory of this generation is void.
+    pub(super) broken: Option<Error>,
+    /// The author's side has changed the state and will push a commit.
+    pub(super) pushes_pending: bool,
+    /// Commits that the store has not answered.
+    pub(super) writes_in_flight: usize,
+    /// Since when nothing keeps the actor awake (invariant 3).
+    idle_since: Option<Instant>,
+    /// The earliest tick that is on its way (invariant 2).
+    pub(super) armed: Option<Instant>,
+    /// What is to be done after the unlock.
+    pub(super) effects: VecDeque<Effect>,
+    /// Somebody does the effects at this moment.
+    pub(super) performing: bool,
+    /// How many wait for a change of activity.
+    pub(super) watchers: usize,
+}
+
+impl Machine {
+    pub(super) fn new(config: Arc<ActorConfig>, generation: Generation) -> Self {
+        Self {
+            generation,
+            lifecycle: Lifecycle::default(),
+            activity: Activity::default(),
+            calls: Calls::default(),
+            saves: SaveQueue::new(config.state_save_interval),
+            gate: Gate::new(config.durability),
+            run: RunHandler::new(config.restarts_run),
+            state: StateCell::default(),
+            grace: None,
+            parked_stop: None,
+            broken: None,
+            pushes_pending: false,
+            writes_in_flight: 0,
+            idle_since: None,
+            armed: None,
+            effects: VecDeque::new(),
+            performing: false,
+            watchers: 0,
+            config,
+        }
+    }
+
+    /// Whether the generation is over, or as good as over.
+    pub(super) fn is_over(&self) -> bool {
+        self.broken.is_some() || self.lifecycle.phase() == Phase::Terminated
+    }
+
+    /// Queues an event for the author's side (invariant 4).
+    pub(super) fn deliver(&mut self, event: ActorEvent) {
+        // Dropping an event answers its reply, which calls out: not under the lock.
+        let over = self.is_over();
+        self.effects.push_back(if over { Effect::Discard(event) } else { Effect::Deliver(event) });
+    }
+
+    /// Whether the state in memory differs from what the store was last given.
+    pub(super) fn is_dirty(&self) -> bool {
+        self.pushes_pending || self.saves.requested() || self.saves.is_saving()
+    }
+
+    /// What an output must wait for that is made now.
+    pub(super) fn required(&self) -> Required {
+        self.gate.required(self.is_dirty())
+    }
+
+    /// Lets an output leave, or holds it until what it must wait for is durable.
+    pub(super) fn emit(&mut self, output: Output) {
+        if let Some(error) = &self.broken {
+            let output = output.fail(error.clone());
+            self.effects.push_back(Effect::Release(output));
+            return;
+        }
+        self.hold(self.required(), output);
+    }
+
+    /// Holds an output until `required`.
+    pub(super) fn hold(&mut self, required: Required, output: Output) {
+        match self.gate.hold(required, output) {
+            Held::Waits => {}
+            Held::Leaves(output) => self.effects.push_back(Effect::Release(output)),
+            Held::Broken(output) => {
+                let error = self.broken.clone();
+                let error = error.unwrap_or_else(|| LifecycleError::Stopping.into());
+                self.effects.push_back(Effect::Release(output.fail(error)));
+            }
+        }
+    }
+
+    /// Begins a commit of what the author's side has serialised. `state` is
+    /// absent when nothing of it changed.
+    pub(super) fn begin_commit(
+        &mut self,
+        deltas: Vec<StateDelta>,
+        extra: Vec<RowOp>,
+        origin: impl FnOnce(Option<Bytes>) -> CommitOrigin,
+    ) -> CommitNumber {
+        let mut state = None;
+        let mut ops = extra;
+        for delta in deltas {
+            match delta {
+                StateDelta::ActorState(bytes) => {
+                    ops.push(RowOp::PutState(bytes.clone()));
+                    state = Some(bytes);
+                }
+            }
+        }
+        let number = self.gate.begin(true);
+        self.writes_in_flight += 1;
+        let batch = WriteBatch { generation: self.generation, ops, alarm: None };
+        self.effects.push_back(Effect::Commit { number, batch, origin: origin(state) });
+        number
+    }
+
+    /// Asks the author's side for a snapshot when a save is due.
+    pub(super) fn start_due_save(
+        &mut self,
+        now: Instant,
+        ask: impl FnOnce(u64, u64) -> ActorEvent,
+    ) {
+        let saves_now = matches!(self.lifecycle.phase(), Phase::Started | Phase::SleepGrace);
+        let due = self.saves.due().is_some_and(|due| due <= now);
+        if !saves_now || !due || self.saves.is_saving() || self.is_over() {
+            return;
+        }
+        let revision = self.saves.begin(now);
+        let event = ask(revision, self.state.epoch);
+        self.deliver(event);
+    }
+
+    /// Whether the actor may sleep now, and if not, the first reason.
+    pub(super) fn can_sleep(&mut self) -> CanSleep {
+        self.activity.dirty = self.is_dirty() || self.writes_in_flight > 0;
+        self.activity.can_sleep(self.lifecycle.started(), self.config.no_sleep)
+    }
+
+    /// To be called at the end of every step: looks again at whether the actor
+    /// may sleep or has drained, and keeps invariants 2 and 3.
+    pub(super) fn settle(&mut self, now: Instant) {
+        if self.is_over() {
+            self.idle_since = None;
+            return;
+        }
+        if self.lifecycle.phase() == Phase::Started && !self.lifecycle.sleep_requested() {
+            if self.can_sleep() == CanSleep::Yes {
+                self.idle_since.get_or_insert(now);
+            } else {
+                self.idle_since = None;
+            }
+        } else {
+            self.idle_since = None;
+        }
+        if let Some(due) = self.next_due()
+            && self.armed.is_none_or(|armed| due < armed)
+        {
+            self.armed = Some(due);
+            self.effects.push_back(Effect::Arm(due));
+        }
+    }
+
+    /// Whether the idle time is over.
+    pub(super) fn idle_elapsed(&self, now: Instant) -> bool {
+        self.idle_since.is_some_and(|since| since + self.config.sleep_timeout <= now)
+    }
+
+    /// Starts the idle time anew.
+    pub(super) fn restart_idle(&mut self) {
+        self.idle_since = None;
+    }
+
+    /// The next moment at which something is due by itself.
+    fn next_due(&self) -> Option<Instant> {
+        let saves_now = matches!(self.lifecycle.phase(), Phase::Started | Phase::SleepGrace)
+            && !self.saves.is_saving();
+        [
+            self.idle_since.map(|since| since + self.config.sleep_timeout),
+            self.saves.due().filter(|_| saves_now),
+            self.calls.next_deadline(),
+            self.run.restart_due(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Whether the grace period has nothing left to wait for.
+    pub(super) fn grace_drained(&self) -> Option<bool> {
+        let grace = self.grace.as_ref()?;
+        Some(self.activity.grace_drained(grace.reason) && !self.saves.is_saving())
+    }
+
+    /// Voids the memory of this generation: everything that waits hears `error`.
+    /// The host and the author's side are told by the caller.
+    pub(super) fn void(&mut self, error: &Error) {
+        for (call, reply) in self.calls.answer_all() {
+            if let Some(reply) = reply {
+                let output = Output::Answer(reply, Err(error.clone()));
+                self.effects.push_back(Effect::Release(output));
+            } else {
+                self.deliver(ActorEvent::CancelCall { call, timed_out: false });
+            }
+        }
+        for output in self.gate.fail() {
+            self.effects.push_back(Effect::Release(output.fail(error.clone())));
+        }
+        for waiter in self.saves.close() {
+            let output = Output::Flushed(waiter, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Calls, and the requests that an actor makes of its own life.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::json;
+
+use super::Actor;
+use super::calls::InPlaceEnd;
+use super::effect::{Effect, Output};
+use super::gate::{CommitNumber, Required};
+use super::lifecycle::{First, Grace, LifecycleError, Phase, StopReason};
+use super::machine::{self, Machine};
+use crate::core::behavior::{ActorEvent, CallId};
+use crate::core::context::{Admission, CallRequest};
+use crate::error::{Error, ErrorCode, Result};
+use crate::time::Instant;
+
+/// What becomes of a result that was made in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InPlace {
+    /// The generation is over, or the caller was answered before: the result
+    /// goes nowhere.
+    Over,
+    /// The call took longer than its timeout.
+    TimedOut,
+    /// The result may leave.
+    Leave,
+    /// The result leaves when this commit or a later one is durable.
+    Hold(CommitNumber),
+}
+
+impl Actor {
+    /// Whether a call would be taken now.
+    pub(crate) fn admission(&self) -> Admission {
+        let machine = self.machine.lock();
+        if machine.broken.is_some() {
+            return Admission::Wait;
+        }
+        if machine.lifecycle.admit().is_ok() {
+            return Admission::Open;
+        }
+        let destroying = machine.lifecycle.destroy_requested()
+            || matches!(machine.lifecycle.phase(), Phase::DestroyGrace | Phase::Destroying);
+        if destroying { Admission::Gone } else { Admission::Wait }
+    }
+
+    /// Takes a call on the ordinary way, or hands it back unanswered.
+    pub(crate) fn accept(
+        self: &Arc<Self>,
+        request: CallRequest,
+    ) -> Result<CallId, Box<(Error, CallRequest)>> {
+        let accepted = self.step(|machine, now| {
+            if let Err(error) = self.admit(machine) {
+                return Err((error, request));
+            }
+            let CallRequest { name, args, caller, origin, reply } = request;
+            let call = machine.calls.queue(reply, now + self.config.action_timeout);
+            machine.activity.begin(super::activity::WorkKind::Action);
+            machine.deliver(ActorEvent::Action { call, name, args, caller, origin });
+            Ok(call)
+        });
+        accepted.map_err(Box::new)
+    }
+
+    fn admit(&self, machine: &Machine) -> Result<()> {
+        if let Some(error) = &machine.broken {
+            return Err(error.clone());
+        }
+        let Err(refusal) = machine.lifecycle.admit() else { return Ok(()) };
+        Err(Error::from(refusal.error).with_actor(self.identity.specifier()))
+    }
+
+    /// Admits a call in place, unless the actor takes no work or older work waits.
+    pub(crate) fn try_admit(self: &Arc<Self>) -> Option<CallId> {
+        self.step(|machine, now| {
+            if machine.is_over() || machine.lifecycle.admit().is_err() {
+                return None;
+            }
+            let call = machine.calls.admit(now + self.config.action_timeout)?;
+            machine.activity.begin(super::activity::WorkKind::Action);
+            Some(call)
+        })
+    }
+
+    /// The author's side begins a call that was queued for it.
+    pub(crate) fn begin_call(&self, call: CallId) {
+        self.machine.lock().calls.begin(call);
+    }
+
+    /// The function of a queued call ended. `false`: nobody waits any more.
+    pub(crate) fn finish_call(self: &Arc<Self>, call: CallId, result: Result<Bytes>) -> bool {
+        self.step(|machine, now| {
+            let Some((reply, late)) = machine.calls.release(call, now) else { return false };
+            end_action(machine);
+            let Some(reply) = reply else { return false };
+            let result = if late { Err(action_timed_out()) } else { result };
+            let result = result.map_err(|error| error.with_actor(self.identity.specifier()));
+            machine.emit(Output::Answer(reply, result));
+            !late
+        })
+    }
+
+    /// The function of a call that was admitted in place ended.
+    pub(crate) fn finish_in_place(self: &Arc<Self>, call: CallId) -> InPlace {
+        self.step(|machine, now| {
+            let Some(end) = machine.calls.release_in_place(call, now) else {
+                return InPlace::Over;
+            };
+            end_action(machine);
+            match end {
+                _ if machine.broken.is_some() => InPlace::Over,
+                InPlaceEnd::Answered => InPlace::Over,
+                InPlaceEnd::Late => InPlace::TimedOut,
+                InPlaceEnd::InTime => match machine.required() {
+                    Required::Pass => InPlace::Leave,
+                    Required::Commit(number) => InPlace::Hold(number),
+                    Required::Next => InPlace::Hold(machine.gate.begun().next()),
+                },
+            }
+        })
+    }
+
+    /// The caller gave up. Its function goes on, and is told.
+    pub(crate) fn cancel_call(self: &Arc<Self>, call: CallId) {
+        self.step(|machine, _| {
+            let Some(reply) = machine.calls.answer(call) else { return };
+            let error = Error::new(ErrorCode::new("actor", "aborted"), "the call was cancelled");
+            if let Some(reply) = reply {
+                machine.effects.push_back(Effect::Release(Output::Answer(reply, Err(error))));
+            }
+            machine.deliver(ActorEvent::CancelCall { call, timed_out: false });
+        });
+    }
+
+    /// Answers the calls whose deadline has come. A timeout says nothing of the
+    /// state, so it waits for no commit.
+    pub(super) fn time_out_calls(&self, machine: &mut Machine, now: Instant) {
+        for call in machine.calls.overdue(now) {
+            if let Some(Some(reply)) = machine.calls.answer(call) {
+                let error = action_timed_out().with_actor(self.identity.specifier());
+                machine.effects.push_back(Effect::Release(Output::Answer(reply, Err(error))));
+            }
+            machine.deliver(ActorEvent::CancelCall { call, timed_out: true });
+        }
+    }
+
+    /// Asks to be put to sleep.
+    pub(crate) fn sleep(self: &Arc<Self>) -> Result<(), LifecycleError> {
+        self.request(|machine| machine.lifecycle.request_sleep())
+    }
+
+    /// Asks to be destroyed.
+    pub(crate) fn destroy(self: &Arc<Self>) -> Result<(), LifecycleError> {
+        self.request(|machine| machine.lifecycle.request_destroy())
+    }
+
+    /// Reports a crash.
+    pub(crate) fn stop_with_error(self: &Arc<Self>, message: &str) -> Result<(), LifecycleError> {
+        self.request(|machine| machine.lifecycle.request_stop_with_error(message))
+    }
+
+    fn request(
+        self: &Arc<Self>,
+        request: impl FnOnce(&mut Machine) -> Result<First, LifecycleError>,
+    ) -> Result<(), LifecycleError> {
+        self.step(|machine, _| {
+            let First(first) = request(machine)?;
+            if first {
+                machine.restart_idle();
+            }
+            // A sender that finds its intent taken by an earlier one sends nothing.
+            machine.effects.push_back(Effect::SendIntent);
+            Ok(())
+        })
+    }
+
+    /// The idle time is over.
+    pub(super) fn idle_sleep(&self, machine: &mut Machine) {
+        match machine.lifecycle.request_sleep() {
+            Ok(_) => machine.effects.push_back(Effect::SendIntent),
+            Err(error) => {
+                tracing::debug!(actor_id = %self.identity.id, %error, "idle, but not to sleep");
+            }
+        }
+    }
+
+    /// Takes the host's stop command. One that comes before the start is over
+    /// waits for it.
+    pub(crate) fn stop(self: &Arc<Self>, reason: StopReason) {
+        self.step(|machine, now| self.enter_grace(machine, reason, now));
+    }
+
+    /// `actor/stopping`, naming the actor.
+    pub(super) fn stopping(&self) -> Error {
+        Error::from(LifecycleError::Stopping).with_actor(self.identity.specifier())
+    }
+
+    /// The state as it was loaded or last written successfully.
+    pub(crate) fn state(&self) -> Bytes {
+        self.machine.lock().state.current.clone()
+    }
+
+    pub(super) fn enter_grace(
+        self: &Arc<Self>,
+        machine: &mut Machine,
+        reason: StopReason,
+        now: Instant,
+    ) {
+        if machine.is_over() {
+            return;
+        }
+        if reason == StopReason::Destroy && machine.grace.is_none() {
+            let First(_) = machine.lifecycle.mark_destroy_requested();
+        }
+        match machine.lifecycle.enter_grace(reason) {
+            Grace::NotStarted => {
+                // A destroy that comes while a sleep is parked wins: nothing of
+                // the sleep has begun.
+                if machine.parked_stop != Some(StopReason::Destroy) {
+                    machine.parked_stop = Some(reason);
+                }
+            }
+            Grace::Already { conflicting } => {
+                if conflicting {
+                    tracing::warn!(
+                        actor_id = %self.identity.id,
+                        reason = reason.label(),
+                        "a stop for another reason is ignored: the actor is stopping"
+                    );
+                }
+            }
+            Grace::Entered => {
+                machine.grace = Some(machine::Grace {
+                    reason,
+                    deadline: now + self.config.effective_sleep_grace_period(),
+                    drained: Arc::default(),
+                });
+                machine.run.stop();
+                machine.deliver(ActorEvent::Abort(reason));
+                machine.effects.push_back(Effect::BeginGrace(reason));
+            }
+        }
+    }
+}
+
+fn end_action(machine: &mut Machine) {
+    let ended = machine.activity.end(super::activity::WorkKind::Action);
+    debug_assert!(ended, "an open call has a region");
+}
+
+/// `actor/action_timed_out`: the function took longer than the actor's timeout.
+pub(super) fn action_timed_out() -> Error {
+    Error::new(ErrorCode::new("actor", "action_timed_out"), "Action timed out")
+}
+
+/// `actor/callback_timed_out`: a hook took longer than its timeout.
+pub(super) fn callback_timed_out(name: &str, after: crate::time::Duration) -> Error {
+    let ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+    Error::new(
+        ErrorCode::new("actor", "callback_timed_out"),
+        format!("callback `{name}` timed out after {ms} ms"),
+    )
+    .with_metadata(json!({ "callback_name": name, "duration_ms": ms }))
+}

@@ -1,0 +1,259 @@
+//! Tracked work: regions that count, and futures that run within one.
+//!
+//! # Invariants
+//!
+//! 1. A region ends when it is dropped: on return, cancellation and panic alike.
+//! 2. Once the teardown has begun no future is taken: the closing looks at the
+//!    tasks and sets the flag under one lock.
+//! 3. A future whose kind is cancelled at the deadline is dropped when the
+//!    deadline token fires; any other is joined.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+
+use super::Actor;
+use super::activity::{Activity, Hold, WorkKind};
+
+/// Keeps an actor awake, or holds its grace period, as its kind says, for as long
+/// as it is alive.
+#[must_use = "the region ends as soon as it is dropped"]
+pub struct WorkRegion {
+    actor: Arc<Actor>,
+    kind: WorkKind,
+}
+
+impl WorkRegion {
+    pub(crate) fn new(actor: &Arc<Actor>, kind: WorkKind) -> Self {
+        actor.step(|machine, _| machine.activity.begin(kind));
+        Self { actor: Arc::clone(actor), kind }
+    }
+}
+
+impl Drop for WorkRegion {
+    fn drop(&mut self) {
+        let ended = self.actor.step(|machine, _| machine.activity.end(self.kind));
+        debug_assert!(ended, "a region began before it ended");
+    }
+}
+
+impl std::fmt::Debug for WorkRegion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkRegion").field("kind", &self.kind).finish()
+    }
+}
+
+/// The futures that an actor runs as tracked work.
+#[derive(Debug, Default)]
+pub(super) struct Tasks(Mutex<TaskSet>);
+
+#[derive(Debug, Default)]
+struct TaskSet {
+    abortable: Vec<JoinHandle<()>>,
+    joined: Vec<JoinHandle<()>>,
+    /// Set by the teardown, never cleared (invariant 2).
+    closed: bool,
+}
+
+impl TaskSet {
+    /// Forgets what has finished, or a long-lived actor would gather handles.
+    fn reap(&mut self) {
+        self.abortable.retain(|task| !task.is_finished());
+        self.joined.retain(|task| !task.is_finished());
+    }
+}
+
+impl Tasks {
+    /// Aborts what may be aborted and waits for the rest, until nothing is left.
+    pub(super) async fn close(&self) {
+        loop {
+            let (abortable, joined) = {
+                let mut set = self.0.lock();
+                let taken = (std::mem::take(&mut set.abortable), std::mem::take(&mut set.joined));
+                set.closed |= taken.0.is_empty() && taken.1.is_empty();
+                taken
+            };
+            if abortable.is_empty() && joined.is_empty() {
+                return;
+            }
+            for task in &abortable {
+                task.abort();
+            }
+            for task in abortable.into_iter().chain(joined) {
+                // A panic was logged by the spawner, and an abort is no failure.
+                drop(task.await);
+            }
+        }
+    }
+
+    /// Aborts everything, because the generation is broken.
+    pub(super) fn abort_all(&self) {
+        let tasks = {
+            let mut set = self.0.lock();
+            set.closed = true;
+            let mut tasks = std::mem::take(&mut set.abortable);
+            tasks.append(&mut set.joined);
+            tasks
+        };
+        for task in tasks {
+            task.abort();
+        }
+    }
+
+    /// How many futures run.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        let set = self.0.lock();
+        set.abortable.len() + set.joined.len()
+    }
+}
+
+impl Actor {
+    /// Runs a future as tracked work, unless the teardown has begun.
+    pub(crate) fn spawn_work(
+        self: &Arc<Self>,
+        kind: WorkKind,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) {
+        if self.tasks.0.lock().closed {
+            return self.refuse_work(kind);
+        }
+        // Opened before the spawn, so that nothing can fall asleep in between.
+        let region = WorkRegion::new(self, kind);
+        let cancellable = kind.policy().cancelled_at_deadline;
+        let deadline = self.tokens.deadline.clone();
+        let actor_id = self.identity.id;
+        let task = self.runtime.spawner().spawn(kind.label(), async move {
+            let _region = region;
+            if !cancellable {
+                return future.await;
+            }
+            tokio::select! {
+                () = future => {}
+                () = deadline.cancelled() => tracing::warn!(
+                    %actor_id,
+                    kind = kind.label(),
+                    reason = "shutdown_deadline_elapsed",
+                    "tracked work is given up"
+                ),
+            }
+        });
+        let refused = {
+            let mut set = self.tasks.0.lock();
+            set.reap();
+            if set.closed {
+                Some(task)
+            } else {
+                if cancellable {
+                    set.abortable.push(task)
+                } else {
+                    set.joined.push(task)
+                }
+                None
+            }
+        };
+        // The teardown began between the look and the spawn.
+        if let Some(task) = refused {
+            task.abort();
+            self.refuse_work(kind);
+        }
+    }
+
+    fn refuse_work(&self, kind: WorkKind) {
+        tracing::warn!(
+            actor_id = %self.identity.id,
+            kind = kind.label(),
+            "tracked work is refused: the actor is being torn down"
+        );
+    }
+
+    /// Reads the counts.
+    pub(crate) fn with_activity<R>(&self, read: impl FnOnce(&Activity) -> R) -> R {
+        read(&self.machine.lock().activity)
+    }
+
+    /// Everything the actor is busy with.
+    pub(crate) fn holds(&self) -> Vec<Hold> {
+        let mut machine = self.machine.lock();
+        // Brings what is derived from the other parts up to date.
+        let _ = machine.can_sleep();
+        machine.activity.holds()
+    }
+
+    /// Resolves when no work holds the grace period, or when it is used up.
+    pub(crate) async fn wait_for_tracked_work(self: &Arc<Self>) -> bool {
+        let _watch = Watch::new(self);
+        loop {
+            // Registered before the check, so an end between the two wakes us.
+            let changed = self.changed.notified();
+            if !self.with_activity(Activity::has_tracked_work) {
+                return true;
+            }
+            tokio::select! {
+                () = changed => {}
+                () = self.tokens.deadline.cancelled() => return false,
+            }
+        }
+    }
+
+    /// Brackets the author's `onStateChange`.
+    pub(crate) fn begin_on_state_change(self: &Arc<Self>) {
+        self.step(|machine, _| machine.activity.begin_state_change());
+    }
+
+    /// Ends the bracket; without a begin nothing changes but the log.
+    pub(crate) fn end_on_state_change(self: &Arc<Self>) {
+        if !self.step(|machine, _| machine.activity.end_state_change()) {
+            tracing::warn!(actor_id = %self.identity.id, "a state change ended that had not begun");
+        }
+    }
+
+    /// Fires when the actor begins to stop.
+    pub(crate) fn abort_signal(&self) -> tokio_util::sync::CancellationToken {
+        self.tokens.abort.clone()
+    }
+
+    /// Fires when the grace period is used up.
+    pub(crate) fn shutdown_deadline(&self) -> tokio_util::sync::CancellationToken {
+        self.tokens.deadline.clone()
+    }
+
+    /// Whether a destroy was requested.
+    pub(crate) fn is_destroy_requested(&self) -> bool {
+        self.machine.lock().lifecycle.destroy_requested()
+    }
+
+    /// The host's word that the actor is gone: the flag first, then the waiters.
+    pub(crate) fn mark_destroy_completed(&self) {
+        self.machine.lock().lifecycle.mark_destroy_completed();
+        self.changed.notify_waiters();
+    }
+
+    /// Resolves when the actor is destroyed.
+    pub(crate) async fn wait_for_destroy_completion(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.machine.lock().lifecycle.destroy_completed() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// Makes steps wake those who wait for a change of activity.
+struct Watch<'a>(&'a Actor);
+
+impl<'a> Watch<'a> {
+    fn new(actor: &'a Actor) -> Self {
+        actor.machine.lock().watchers += 1;
+        Self(actor)
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.0.machine.lock().watchers -= 1;
+    }
+}

@@ -1,0 +1,41 @@
+//! What all actors of one place share: the clock, tasks, timers.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::spawner::Spawner;
+use super::timers::Timers;
+use crate::time::Clock;
+
+/// What all actors of one place share.
+#[derive(Debug)]
+pub struct Runtime {
+    clock: Clock,
+    spawner: Spawner,
+    timers: Timers,
+}
+
+impl Runtime {
+    /// Begins the timers on the given tokio runtime.
+    pub fn new(clock: Clock, handle: Handle) -> Arc<Self> {
+        let spawner = Spawner::new(handle);
+        let timers = Timers::new(clock.clone(), &spawner);
+        Arc::new(Self { clock, spawner, timers })
+    }
+
+    /// The clock that everything here goes by.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Begins tasks.
+    pub fn spawner(&self) -> &Spawner {
+        &self.spawner
+    }
+
+    /// The deadlines of all actors.
+    pub fn timers(&self) -> &Timers {
+        &self.timers
+    }
+}

@@ -1,0 +1,196 @@
+//! One heap of deadlines for all actors, and the one task that waits for them.
+//!
+//! # Invariants
+//!
+//! 1. A target is ticked at or after its deadline, in the order of deadlines,
+//!    equal ones in the order in which they were armed.
+//! 2. An entry cannot be taken back: a target that was armed too early finds
+//!    nothing due, and arms again. So an actor keeps at most a few entries here,
+//!    however often its deadlines move.
+//! 3. The heap holds weak references only: an actor that is gone is skipped.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::spawner::Spawner;
+use crate::time::{Clock, Instant};
+
+/// Something that has deadlines.
+pub trait Timed: Send + Sync + 'static {
+    /// Does what is due. Must not block.
+    fn tick(self: Arc<Self>);
+}
+
+/// The handle by which deadlines are armed. The task ends when it is dropped.
+#[derive(Debug)]
+pub struct Timers {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    heap: Mutex<Heap>,
+    /// Wakes the task when the earliest deadline changed, or to end it.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Heap {
+    entries: BinaryHeap<Reverse<Entry>>,
+    /// Makes equal deadlines fire in the order of arming (invariant 1).
+    next_sequence: u64,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    at: Instant,
+    sequence: u64,
+    target: Weak<dyn Timed>,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.sequence == other.sequence
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+impl std::fmt::Debug for dyn Timed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Timed")
+    }
+}
+
+impl Timers {
+    /// Starts the task.
+    pub fn new(clock: Clock, spawner: &Spawner) -> Self {
+        let shared = Arc::new(Shared { heap: Mutex::default(), changed: Notify::new() });
+        spawner.spawn("timers", run(clock, Arc::clone(&shared)));
+        Self { shared }
+    }
+
+    /// Ticks `target` at `at`, or soon after.
+    pub fn arm(&self, at: Instant, target: Weak<dyn Timed>) {
+        let earliest = {
+            let mut heap = self.shared.heap.lock();
+            let earliest = heap.entries.peek().is_none_or(|Reverse(first)| at < first.at);
+            heap.next_sequence += 1;
+            let sequence = heap.next_sequence;
+            heap.entries.push(Reverse(Entry { at, sequence, target }));
+            earliest
+        };
+        if earliest {
+            self.shared.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Timers {
+    fn drop(&mut self) {
+        self.shared.heap.lock().closed = true;
+        self.shared.changed.notify_one();
+    }
+}
+
+/// What the task does next.
+enum Next {
+    Fire(Weak<dyn Timed>),
+    WaitUntil(Instant),
+    Wait,
+    End,
+}
+
+impl Heap {
+    fn next(&mut self, now: Instant) -> Next {
+        if self.closed {
+            return Next::End;
+        }
+        match self.entries.peek() {
+            None => Next::Wait,
+            Some(Reverse(first)) if first.at > now => Next::WaitUntil(first.at),
+            Some(_) => match self.entries.pop() {
+                Some(Reverse(entry)) => Next::Fire(entry.target),
+                None => Next::Wait,
+            },
+        }
+    }
+}
+
+async fn run(clock: Clock, shared: Arc<Shared>) {
+    loop {
+        // `notify_one` stores a permit, so a change between the look and the
+        // wait is not lost.
+        let next = shared.heap.lock().next(clock.now());
+        match next {
+            Next::End => return,
+            Next::Fire(target) => {
+                if let Some(target) = target.upgrade() {
+                    target.tick();
+                }
+            }
+            Next::Wait => shared.changed.notified().await,
+            Next::WaitUntil(at) => tokio::select! {
+                () = clock.sleep_until(at) => {}
+                () = shared.changed.notified() => {}
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Duration;
+
+    struct Recorder(u32, Arc<Mutex<Vec<u32>>>);
+
+    impl Timed for Recorder {
+        fn tick(self: Arc<Self>) {
+            self.1.lock().push(self.0);
+        }
+    }
+
+    #[tokio::test]
+    async fn deadlines_fire_in_order_and_dropped_targets_are_skipped() {
+        let manual = Clock::manual(0);
+        let spawner = Spawner::new(tokio::runtime::Handle::current());
+        let timers = Timers::new(manual.clock(), &spawner);
+        let fired = Arc::new(Mutex::new(Vec::new()));
+        let targets: Vec<Arc<dyn Timed>> =
+            (0..4).map(|n| Arc::new(Recorder(n, Arc::clone(&fired))) as Arc<dyn Timed>).collect();
+        let second = Duration::from_secs(1);
+        for (target, at) in targets.iter().zip([3, 1, 1, 2]) {
+            timers.arm(Instant::START + second * at, Arc::downgrade(target));
+        }
+        let targets: Vec<_> = targets.into_iter().take(3).collect();
+        tokio::task::yield_now().await;
+
+        for _ in 0..3 {
+            manual.advance(second);
+            for _ in 0..4 {
+                tokio::task::yield_now().await;
+            }
+        }
+
+        assert_eq!(*fired.lock(), [1, 2, 0]);
+        drop(targets);
+    }
+}
