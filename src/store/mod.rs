@@ -12,12 +12,29 @@
 //! 3. A batch is applied whole or not at all, and never because of or in spite of
 //!    another actor's batch.
 //! 4. A batch of a generation that is not the actor's current one is refused
-//!    with [`StoreError::Stale`].
+//!    with [`StoreError::Stale`], one of an actor without a directory row with
+//!    [`StoreError::NotFound`].
 //! 5. [`StoreError::Full`], [`StoreError::Busy`] and [`StoreError::Stale`] mean
 //!    "certainly not committed"; [`StoreError::OutcomeUnknown`] means that only
 //!    recovery can tell.
 
+mod checkpoint;
+mod connection;
+mod directory;
 mod error;
+pub mod faults;
+mod fence;
+mod folder;
+mod group;
+mod job;
+mod options;
+mod queue;
+mod readers;
+mod rows;
+mod schema;
+mod shared;
+mod stats;
+mod writer;
 
 use std::sync::Arc;
 
@@ -25,6 +42,12 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 
 pub use self::error::StoreError;
+pub use self::job::Created;
+pub use self::options::{StoreLimits, StoreLocation, StoreObserver, StoreOptions};
+#[cfg(feature = "faults")]
+pub use self::shared::HeldWriter;
+pub use self::shared::SharedStore;
+pub use self::stats::StoreStats;
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
 /// The row number of an actor in the directory, the leading key of all its rows.
@@ -138,21 +161,33 @@ impl WriteBatch {
             .sum();
         payload + PER_OP * (1 + self.ops.len())
     }
+
+    /// Whether there is anything to write.
+    fn has_work(&self) -> bool {
+        !self.ops.is_empty() || self.alarm.is_some()
+    }
 }
 
-/// Hears how a commit ended, exactly once, on a thread of the store. It must not
-/// block and must not wait for the store.
+/// Hears how a commit ended, exactly once. It must not block and must not wait
+/// for the store. It is called on the store's writer thread, except for a batch
+/// that is refused at once ([`StoreError::Overloaded`], [`StoreError::Down`],
+/// [`StoreError::Closed`]): that is heard on the calling thread, before
+/// [`ActorStore::commit`] returns.
 pub type CommitDone = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// What the core sees of the place that keeps one actor. The shared store and an
 /// actor's own file are its embedded forms; a remote one may follow, so nothing
 /// here assumes a local connection.
 pub trait ActorStore: Send + Sync + 'static {
-    /// Reads what is stored. A row that is gone is [`StoreError::NotFound`].
+    /// Reads what is stored, every batch included that was taken before the call
+    /// and succeeds. A row that is gone is [`StoreError::NotFound`].
     fn load(&self) -> BoxFuture<'static, Result<ActorRecord, StoreError>>;
 
     /// Takes a batch for the next commit. Never blocks; when too much waits,
     /// `done` hears [`StoreError::Overloaded`].
+    ///
+    /// A batch that fails stops none behind it: whoever must not write past a
+    /// failure waits for each answer, or revokes the generation.
     fn commit(&self, batch: WriteBatch, done: CommitDone);
 }
 

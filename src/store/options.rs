@@ -1,0 +1,94 @@
+//! How a store is opened, and who hears of its troubles.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::faults::Faults;
+use super::{ActorNumber, StoreError};
+use crate::ids::Generation;
+use crate::time::Clock;
+
+/// Where a store keeps its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreLocation {
+    /// A folder on a local disk, created when it is missing.
+    Folder(PathBuf),
+    /// Memory; everything is gone with the store. "Durable" means committed here.
+    Memory,
+}
+
+/// How much a store takes at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreLimits {
+    /// How many bytes may wait to be written; what comes beyond is refused with
+    /// [`StoreError::Overloaded`]. One write alone may be larger.
+    pub queue_bytes: usize,
+    /// How many writes one commit holds at most; at least 1.
+    pub group_batches: usize,
+    /// How many bytes one commit holds at most, unless it is one write.
+    pub group_bytes: usize,
+}
+
+impl Default for StoreLimits {
+    /// 64 MiB may wait; a commit holds 512 writes or 2 MiB.
+    fn default() -> Self {
+        Self { queue_bytes: 64 << 20, group_batches: 512, group_bytes: 2 << 20 }
+    }
+}
+
+/// Everything that opening a store needs to know but its place.
+#[derive(Clone)]
+pub struct StoreOptions {
+    /// The time; it decides when an idle store checkpoints.
+    pub clock: Clock,
+    /// Who hears when the store fails, reopens or goes down.
+    pub observer: Option<Arc<dyn StoreObserver>>,
+    /// How much it takes at once.
+    pub limits: StoreLimits,
+    /// How many threads read; at least 1, and unused in memory.
+    pub readers: usize,
+    /// Faults to come; only tests have any.
+    pub faults: Faults,
+}
+
+impl StoreOptions {
+    /// The usual options on this clock: two readers, nobody who listens.
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            observer: None,
+            limits: StoreLimits::default(),
+            readers: 2,
+            faults: Faults::default(),
+        }
+    }
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreOptions")
+            .field("limits", &self.limits)
+            .field("readers", &self.readers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Hears of the store's troubles, on the writer thread. It must not block and
+/// must not wait for the store.
+pub trait StoreObserver: Send + Sync {
+    /// A commit ended in the unknown. Nothing is written or read until the store
+    /// has been reopened. Each of `revoked` had writes waiting and has ended; it
+    /// is told before those writes are answered.
+    fn failed_stop(&self, revoked: &[(ActorNumber, Generation)]) {
+        let _ = revoked;
+    }
+
+    /// The store was reopened: what it reads is the truth.
+    fn reopened(&self) {}
+
+    /// The store answers nothing but this error from here on.
+    fn down(&self, error: &StoreError) {
+        let _ = error;
+    }
+}

@@ -1,0 +1,222 @@
+//! The tables of the shared database, and how older ones become them.
+//!
+//! # Invariants
+//!
+//! 1. A migration is never changed once released: the next one mends it.
+//! 2. Each migration is one transaction together with the version that it
+//!    reaches, so a crash leaves a version that the next start goes on from.
+//! 3. A database of a later version, or of another program, is never written.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::StoreError;
+use super::connection::Database;
+
+/// One step from a version to the next.
+pub(super) type Migration = &'static str;
+
+/// The steps, the first one from nothing. All tables but the directory have the
+/// actor's number as their leading key.
+///
+/// * `store_meta`: one row for the database.
+/// * `directory`: one row per actor. `num` is never used twice. `place` is 0 for
+///   the shared store, else the number of the actor's file. `generation` is the
+///   last one that wrote, for people; the fence is in memory.
+/// * `actor`: what seldom changes, apart from `state` so that a save dirties few
+///   pages. `state` is a rowid table, so that large values overflow late.
+/// * `garbage`: destroyed actors whose rows are not swept yet.
+pub(super) const MIGRATIONS: &[Migration] = &["
+    CREATE TABLE store_meta (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        schema_version INTEGER NOT NULL,
+        epoch INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO store_meta (id, schema_version, epoch) VALUES (1, 0, 0);
+    CREATE TABLE directory (
+        num INTEGER PRIMARY KEY AUTOINCREMENT,
+        id BLOB NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        key BLOB NOT NULL,
+        place INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        alarm INTEGER,
+        alarm_open INTEGER NOT NULL,
+        generation INTEGER NOT NULL,
+        UNIQUE (name, key)
+    ) STRICT;
+    CREATE INDEX directory_alarm ON directory (alarm) WHERE alarm IS NOT NULL;
+    CREATE TABLE actor (
+        num INTEGER PRIMARY KEY,
+        has_initialized INTEGER NOT NULL,
+        input BLOB
+    ) STRICT;
+    CREATE TABLE state (
+        num INTEGER PRIMARY KEY,
+        state BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE garbage (
+        num INTEGER PRIMARY KEY
+    ) STRICT;
+"];
+
+/// Reads the version, zero of an empty database, and refuses what invariant 3
+/// forbids to write.
+pub(super) fn check(
+    sqlite: &Connection,
+    database: &Database,
+    steps: &[Migration],
+) -> Result<i64, StoreError> {
+    let supported = i64::try_from(steps.len()).expect("a few steps");
+    let found = version(sqlite, database)?;
+    if found > supported {
+        return Err(StoreError::NewerSchema { path: database.label(), found, supported });
+    }
+    Ok(found)
+}
+
+/// Brings the database to the version that `steps` reach.
+pub(super) fn migrate(
+    sqlite: &Connection,
+    database: &Database,
+    steps: &[Migration],
+) -> Result<(), StoreError> {
+    let fault = |error: rusqlite::Error| database.fault(&error);
+    let found = check(sqlite, database, steps)?;
+    for (reached, step) in (1..).zip(steps) {
+        if reached <= found {
+            continue;
+        }
+        let transaction = sqlite.unchecked_transaction().map_err(fault)?;
+        transaction.execute_batch(step).map_err(fault)?;
+        transaction
+            .execute("UPDATE store_meta SET schema_version = ?1 WHERE id = 1", [reached])
+            .map_err(fault)?;
+        transaction.commit().map_err(fault)?;
+    }
+    Ok(())
+}
+
+fn version(sqlite: &Connection, database: &Database) -> Result<i64, StoreError> {
+    let fault = |error: rusqlite::Error| database.fault(&error);
+    let foreign =
+        |reason: &str| StoreError::Corrupt { path: database.label(), reason: reason.to_owned() };
+    let tables: i64 = sqlite
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(fault)?;
+    if tables == 0 {
+        return Ok(0);
+    }
+    let ours: bool = sqlite
+        .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'store_meta'", [], |row| {
+            row.get(0)
+        })
+        .map_err(fault)?;
+    if !ours {
+        return Err(foreign("it is the database of another program"));
+    }
+    sqlite
+        .query_row("SELECT schema_version FROM store_meta WHERE id = 1", [], |row| row.get(0))
+        .optional()
+        .map_err(fault)?
+        .ok_or_else(|| foreign("its schema version is missing"))
+}
+
+/// Raises the epoch of the process durably and returns it.
+pub(super) fn raise_epoch(sqlite: &Connection, database: &Database) -> Result<u32, StoreError> {
+    sqlite
+        .query_row(
+            "UPDATE store_meta SET epoch = epoch + 1 WHERE id = 1 RETURNING epoch",
+            [],
+            |row| row.get(0),
+        )
+        .map_err(|error| database.fault(&error))
+}
+
+/// Makes an epoch durable that the process went on to by itself, within the
+/// transaction of the caller.
+pub(super) fn raise_epoch_to(sqlite: &Connection, epoch: u32) -> rusqlite::Result<()> {
+    sqlite
+        .prepare_cached("UPDATE store_meta SET epoch = max(epoch, ?1) WHERE id = 1")?
+        .execute([epoch])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Migration = "
+        CREATE TABLE store_meta (id INTEGER PRIMARY KEY, schema_version INTEGER, epoch INTEGER);
+        INSERT INTO store_meta VALUES (1, 0, 0);
+        CREATE TABLE fruit (name TEXT);
+        INSERT INTO fruit VALUES ('apple');";
+    const SECOND: Migration = "ALTER TABLE fruit ADD COLUMN ripe INTEGER;
+        UPDATE fruit SET ripe = 1;";
+    const BROKEN: Migration = "INSERT INTO fruit VALUES ('pear', 0); SELECT * FROM nowhere;";
+
+    fn memory() -> Connection {
+        Connection::open_in_memory().unwrap()
+    }
+
+    fn fruit(sqlite: &Connection) -> (i64, i64) {
+        sqlite
+            .query_row("SELECT count(*), sum(ripe) FROM fruit", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .unwrap()
+    }
+
+    #[test]
+    fn an_older_database_goes_through_the_steps_that_it_lacks() {
+        let sqlite = memory();
+        migrate(&sqlite, &Database::Memory, &[FIRST]).unwrap();
+
+        migrate(&sqlite, &Database::Memory, &[FIRST, SECOND]).unwrap();
+        migrate(&sqlite, &Database::Memory, &[FIRST, SECOND]).unwrap();
+
+        assert_eq!(fruit(&sqlite), (1, 1));
+        assert_eq!(version(&sqlite, &Database::Memory).unwrap(), 2);
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_version_before_it() {
+        let sqlite = memory();
+
+        migrate(&sqlite, &Database::Memory, &[FIRST, SECOND, BROKEN]).unwrap_err();
+
+        assert_eq!(fruit(&sqlite), (1, 1));
+        assert_eq!(version(&sqlite, &Database::Memory).unwrap(), 2);
+    }
+
+    #[test]
+    fn a_later_version_is_refused_by_naming_both() {
+        let sqlite = memory();
+        migrate(&sqlite, &Database::Memory, &[FIRST, SECOND]).unwrap();
+
+        let refused = migrate(&sqlite, &Database::Memory, &[FIRST]).unwrap_err();
+
+        assert_eq!(
+            refused,
+            StoreError::NewerSchema { path: ":memory:".into(), found: 2, supported: 1 }
+        );
+    }
+
+    #[test]
+    fn the_database_of_another_program_is_left_alone() {
+        let sqlite = memory();
+        sqlite.execute_batch("CREATE TABLE other (x)").unwrap();
+
+        let refused = migrate(&sqlite, &Database::Memory, MIGRATIONS).unwrap_err();
+
+        assert!(matches!(refused, StoreError::Corrupt { .. }), "{refused}");
+    }
+
+    #[test]
+    fn the_epoch_rises_by_one_each_time() {
+        let sqlite = memory();
+        migrate(&sqlite, &Database::Memory, MIGRATIONS).unwrap();
+
+        assert_eq!(raise_epoch(&sqlite, &Database::Memory).unwrap(), 1);
+        assert_eq!(raise_epoch(&sqlite, &Database::Memory).unwrap(), 2);
+    }
+}

@@ -1,0 +1,350 @@
+//! The handle on a shared store: the directory, generations, actors, closing.
+//!
+//! # Invariants
+//!
+//! 1. A call begins when it is made, not when its future is polled; dropping the
+//!    future stops nothing.
+//! 2. A thread of a store never waits for a thread of a store to end, other than
+//!    the writer for its readers.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use tokio::sync::{oneshot, watch};
+
+use super::connection::Database;
+use super::fence::Fence;
+use super::folder::Folder;
+use super::job::{Created, Read, Reply, Write};
+use super::options::{StoreLocation, StoreOptions};
+use super::queue::Queue;
+use super::readers::Readers;
+use super::stats::{Counters, StoreStats};
+use super::writer::Writer;
+use super::{
+    ActorNumber, ActorRecord, ActorRow, ActorStore, ActorStoreRef, CommitDone, ListFilter,
+    NewActor, StoreError, WriteBatch, directory, rows, schema,
+};
+use crate::ids::{ActorId, ActorKey, ActorName, Generation};
+
+/// How many rows one read transaction of a listing takes: a few milliseconds.
+const LIST_SLICE: u32 = 1_000;
+
+thread_local! {
+    static IS_STORE_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// An open store. It is closed by [`SharedStore::close`] or with its last
+/// handle; every [`ActorStoreRef`] counts as one.
+pub struct SharedStore {
+    shared: Arc<Shared>,
+    /// Taken by the drop that waits for it.
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What handles and threads share.
+pub(super) struct Shared {
+    pub(super) database: Database,
+    pub(super) queue: Queue,
+    pub(super) fence: Fence,
+    pub(super) counters: Counters,
+    /// `None` in memory, where the writer reads.
+    pub(super) readers: Option<Arc<Readers>>,
+    /// Whether the folder has been freed; set by the writer.
+    pub(super) closed: watch::Sender<bool>,
+}
+
+impl SharedStore {
+    /// Opens a store. Blocks on the disk, so it is called off the JavaScript thread.
+    ///
+    /// A folder that has an owner is refused at once with [`StoreError::Locked`].
+    /// Whoever wants to wait for it calls again later, on its own clock.
+    pub fn open(location: StoreLocation, options: StoreOptions) -> Result<Arc<Self>, StoreError> {
+        let (folder, database) = match &location {
+            StoreLocation::Memory => (None, Database::Memory),
+            StoreLocation::Folder(path) => {
+                let folder = Folder::acquire(path, options.clock.unix_ms())?;
+                let database = Database::File(folder.database());
+                (Some(folder), database)
+            }
+        };
+        let connection = database.open_writer()?;
+        schema::migrate(&connection.sqlite, &database, schema::MIGRATIONS)?;
+        let epoch = schema::raise_epoch(&connection.sqlite, &database)?;
+        if let Some(folder) = &folder {
+            folder.sync()?;
+        }
+
+        let has_garbage =
+            rows::has_garbage(&connection.sqlite).map_err(|error| database.fault(&error))?;
+
+        let no_thread = |error: std::io::Error| StoreError::Io {
+            path: database.label(),
+            reason: format!("no thread: {error}"),
+        };
+        let (readers, reader_threads) = match &folder {
+            None => (None, Vec::new()),
+            Some(_) => {
+                let (readers, threads) =
+                    Readers::start(database.clone(), options.readers).map_err(no_thread)?;
+                (Some(readers), threads)
+            }
+        };
+        let shared = Arc::new(Shared {
+            database: database.clone(),
+            queue: Queue::new(options.limits.queue_bytes),
+            fence: Fence::new(epoch),
+            counters: Counters::default(),
+            readers,
+            closed: watch::Sender::new(false),
+        });
+        let own = Arc::clone(&shared);
+        let writer = Writer::new(own, options, connection, reader_threads, folder, has_garbage);
+        let writer = store_thread("greenroom-store-writer".to_owned(), move || writer.run())
+            .map_err(|error| {
+                if let Some(readers) = &shared.readers {
+                    readers.close(Vec::new());
+                }
+                no_thread(error)
+            })?;
+        Ok(Arc::new(Self { shared, writer: Mutex::new(Some(writer)) }))
+    }
+
+    /// How often this store has been opened, this time included.
+    pub fn epoch(&self) -> u32 {
+        self.shared.fence.epoch()
+    }
+
+    /// What the store has done so far.
+    pub fn stats(&self) -> StoreStats {
+        self.shared.counters.snapshot()
+    }
+
+    /// The actor of this name and key.
+    pub fn find(
+        &self,
+        name: &ActorName,
+        key: &ActorKey,
+    ) -> BoxFuture<'static, Result<Option<ActorRow>, StoreError>> {
+        let (name, key) = (name.clone(), key.encode());
+        self.shared.read(move |sqlite, database| directory::find(sqlite, database, &name, &key))
+    }
+
+    /// The actor of this id.
+    pub fn find_by_id(
+        &self,
+        id: ActorId,
+    ) -> BoxFuture<'static, Result<Option<ActorRow>, StoreError>> {
+        self.shared.read(move |sqlite, database| directory::find_by_id(sqlite, database, id))
+    }
+
+    /// The actors that the filter asks for, in the order of their creation. Long
+    /// lists are read in slices, each of which sees its own moment.
+    pub fn list(
+        &self,
+        mut filter: ListFilter,
+    ) -> BoxFuture<'static, Result<Vec<ActorRow>, StoreError>> {
+        let shared = Arc::clone(&self.shared);
+        let mut left = filter.limit;
+        async move {
+            let mut rows = Vec::new();
+            while left > 0 {
+                filter.limit = left.min(LIST_SLICE);
+                let slice = filter.clone();
+                let found = shared
+                    .read(move |sqlite, database| directory::list(sqlite, database, &slice))
+                    .await?;
+                let is_last = found.len() < filter.limit as usize;
+                left -= filter.limit;
+                filter.after = found.last().map(|row| row.number).or(filter.after);
+                rows.extend(found);
+                if is_last {
+                    break;
+                }
+            }
+            Ok(rows)
+        }
+        .boxed()
+    }
+
+    /// The earliest alarms of all actors, in milliseconds since the Unix epoch,
+    /// at most `limit`, the earliest first.
+    pub fn earliest_alarms(
+        &self,
+        limit: u32,
+    ) -> BoxFuture<'static, Result<Vec<(ActorNumber, i64)>, StoreError>> {
+        self.shared.read(move |sqlite, database| {
+            directory::earliest_alarms(sqlite, limit).map_err(|error| database.fault(&error))
+        })
+    }
+
+    /// Makes an actor, durably, unless one of its name and key exists.
+    pub fn create(&self, actor: NewActor) -> BoxFuture<'static, Result<Created, StoreError>> {
+        self.shared.write(|reply| Write::Create { actor, made: None, reply })
+    }
+
+    /// Removes an actor from the directory, durably; says whether it was there.
+    /// Its generation ends with it: later batches are [`StoreError::NotFound`].
+    /// Its rows are swept afterwards.
+    pub fn destroy(&self, number: ActorNumber) -> BoxFuture<'static, Result<bool, StoreError>> {
+        self.shared.write(|reply| Write::Destroy { number, existed: false, reply })
+    }
+
+    /// Begins a generation of an actor and ends the one before: what that one
+    /// has queued and is not being applied yet will be refused. Whoever opens it
+    /// revokes it when the actor stops.
+    pub fn open_generation(&self, number: ActorNumber) -> Generation {
+        self.shared.fence.open(number)
+    }
+
+    /// Ends a generation if it is the current one; says whether it was.
+    pub fn revoke(&self, number: ActorNumber, generation: Generation) -> bool {
+        self.shared.fence.revoke(number, generation)
+    }
+
+    /// The place that keeps this actor.
+    pub fn actor(self: &Arc<Self>, number: ActorNumber) -> ActorStoreRef {
+        Arc::new(SharedActor { store: Arc::clone(self), number })
+    }
+
+    /// Commits what was queued before, closes every connection and frees the
+    /// folder. Every later call is [`StoreError::Closed`]. May be called twice.
+    pub fn close(&self) -> BoxFuture<'static, ()> {
+        self.shared.queue.close();
+        let mut closed = self.shared.closed.subscribe();
+        async move {
+            // The sender lives as long as the writer thread, which sends before it ends.
+            drop(closed.wait_for(|&closed| closed).await);
+        }
+        .boxed()
+    }
+
+    /// Keeps the writer from taking anything, so that a test can pile up a group.
+    #[cfg(feature = "faults")]
+    pub fn hold_writer(self: &Arc<Self>) -> HeldWriter {
+        self.shared.queue.hold(true);
+        HeldWriter(Arc::clone(self))
+    }
+}
+
+/// Lets the writer go on when it is dropped.
+#[cfg(feature = "faults")]
+#[must_use = "the writer goes on as soon as this is dropped"]
+pub struct HeldWriter(Arc<SharedStore>);
+
+#[cfg(feature = "faults")]
+impl Drop for HeldWriter {
+    fn drop(&mut self) {
+        self.0.shared.queue.hold(false);
+    }
+}
+
+impl fmt::Debug for SharedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedStore")
+            .field("database", &self.shared.database)
+            .field("epoch", &self.epoch())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for SharedStore {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+        let writer = self.writer.lock().take();
+        // Invariant 2: the last handle may be dropped by a callback.
+        if let Some(writer) = writer
+            && !IS_STORE_THREAD.get()
+            && writer.join().is_err()
+        {
+            tracing::error!("the writer of the store panicked");
+        }
+    }
+}
+
+impl Shared {
+    /// Reads through the pool, or in memory through the writer.
+    fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let (read, answer) = self.reading(query);
+        match &self.readers {
+            Some(readers) => readers.read(read),
+            None => self.queue.push_read(read),
+        }
+        answer
+    }
+
+    fn reading<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
+    ) -> (Read, BoxFuture<'static, Result<T, StoreError>>) {
+        let database = self.database.clone();
+        let (answer, answered) = oneshot::channel();
+        let read: Read = Box::new(move |sqlite| {
+            let result = sqlite.and_then(|sqlite| query(sqlite, &database));
+            // Nobody waits any more: nothing is lost.
+            drop(answer.send(result));
+        });
+        (read, received(answered))
+    }
+
+    fn write<T: Send + 'static>(
+        &self,
+        make: impl FnOnce(Reply<T>) -> Write,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.push(make(Reply::new(Box::new(move |result| drop(answer.send(result))))));
+        received(answered)
+    }
+}
+
+fn received<T: Send + 'static>(
+    answered: oneshot::Receiver<Result<T, StoreError>>,
+) -> BoxFuture<'static, Result<T, StoreError>> {
+    async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
+}
+
+/// One actor in the shared store.
+struct SharedActor {
+    store: Arc<SharedStore>,
+    number: ActorNumber,
+}
+
+impl ActorStore for SharedActor {
+    fn load(&self) -> BoxFuture<'static, Result<ActorRecord, StoreError>> {
+        let (shared, number) = (&self.store.shared, self.number);
+        // A batch of the generation before may be on its way. It counts, so the
+        // reading goes behind it; the fence refuses those that come later.
+        if shared.queue.is_pending(number) {
+            let (read, answer) =
+                shared.reading(move |sqlite, database| rows::load(sqlite, database, number));
+            shared.queue.push_read(read);
+            return answer;
+        }
+        shared.read(move |sqlite, database| rows::load(sqlite, database, number))
+    }
+
+    fn commit(&self, batch: WriteBatch, done: CommitDone) {
+        let (number, reply) = (self.number, Reply::new(done));
+        self.store.shared.queue.push(Write::Commit { number, batch, reply });
+    }
+}
+
+/// Starts a thread of a store.
+pub(super) fn store_thread(
+    name: String,
+    run: impl FnOnce() + Send + 'static,
+) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name).spawn(move || {
+        IS_STORE_THREAD.set(true);
+        run();
+    })
+}

@@ -1,0 +1,322 @@
+//! The one thread that writes.
+//!
+//! # Invariants
+//!
+//! 1. It alone uses the write connection, so a commit never meets another.
+//! 2. It answers before it checkpoints: nobody waits for a copy.
+//! 3. After a commit of unknown outcome nothing is read or written before every
+//!    connection has been closed and recovery has decided what is true; reads
+//!    are stopped before anybody hears of it.
+//! 4. The folder is freed after the last connection is closed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::wal::CheckpointMode;
+
+use super::checkpoint::LogGauge;
+use super::connection::WriteConnection;
+use super::faults::CrashPoint;
+use super::folder::Folder;
+use super::group::{Committer, GroupEnd};
+use super::job::{Read, Write, guarded};
+use super::options::{StoreObserver, StoreOptions};
+use super::queue::{GroupLimit, Next};
+use super::shared::Shared;
+use super::{StoreError, rows};
+
+/// What the writer thread owns.
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    options: StoreOptions,
+    /// `None` once the store is down or closed.
+    connection: Option<WriteConnection>,
+    reader_threads: Vec<JoinHandle<()>>,
+    /// Held for its lock; `None` in memory.
+    folder: Option<Folder>,
+    log: LogGauge,
+    sweep: Sweep,
+    /// Whether the last commit found no room: groups are then single writes, so
+    /// that small ones pass beside one that is too large.
+    is_full: bool,
+    /// Whether nothing was committed since the last commit of unknown outcome.
+    is_doubtful: bool,
+}
+
+/// Whether rows of destroyed actors are to be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sweep {
+    Nothing,
+    Wanted,
+    /// The last attempt failed; the next commit that succeeds makes another
+    /// worth while.
+    Failed,
+}
+
+impl Writer {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        options: StoreOptions,
+        connection: WriteConnection,
+        reader_threads: Vec<JoinHandle<()>>,
+        folder: Option<Folder>,
+        has_garbage: bool,
+    ) -> Self {
+        let log = LogGauge::new(connection.frames(), options.clock.now());
+        Self {
+            shared,
+            options,
+            connection: Some(connection),
+            reader_threads,
+            folder,
+            log,
+            sweep: if has_garbage { Sweep::Wanted } else { Sweep::Nothing },
+            is_full: false,
+            is_doubtful: false,
+        }
+    }
+
+    /// Serves until the store is closed.
+    pub(super) fn run(mut self) {
+        if catch_unwind(AssertUnwindSafe(|| self.serve())).is_err() {
+            self.go_down("the writer thread panicked".to_owned());
+        }
+        // A store that is down waits here to be closed.
+        while !matches!(self.shared.queue.next(self.limit(), None), Next::Closed) {}
+        self.close();
+    }
+
+    fn serve(&mut self) {
+        while self.connection.is_some() {
+            match self.shared.queue.next(self.limit(), self.patience()) {
+                Next::Group(mut group) => {
+                    if self.sweep == Sweep::Wanted && !self.is_full {
+                        group.push(Write::Sweep { more: false });
+                    }
+                    self.commit(group);
+                }
+                Next::Read(read) => self.read(read),
+                Next::Idle if self.sweep == Sweep::Wanted => {
+                    self.commit(vec![Write::Sweep { more: false }]);
+                }
+                Next::Idle => {
+                    if self.log.is_due_when_idle(self.options.clock.now()) {
+                        self.checkpoint();
+                    }
+                }
+                Next::Closed => return,
+            }
+            if self.log.is_due() {
+                self.checkpoint();
+            }
+        }
+    }
+
+    fn limit(&self) -> GroupLimit {
+        let limits = &self.options.limits;
+        let batches = if self.is_full { 1 } else { limits.group_batches.max(1) };
+        GroupLimit { batches, bytes: limits.group_bytes }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        match self.sweep {
+            Sweep::Wanted => Some(Duration::ZERO),
+            Sweep::Nothing | Sweep::Failed => self.log.patience(),
+        }
+    }
+
+    fn read(&self, read: Read) {
+        if let Some(connection) = &self.connection {
+            guarded("a read", || read(Ok(&connection.sqlite)));
+        }
+    }
+
+    fn commit(&mut self, group: Vec<Write>) {
+        let Some(connection) = &self.connection else { return };
+        let shared = Arc::clone(&self.shared);
+        let committer = Committer {
+            sqlite: &connection.sqlite,
+            database: &shared.database,
+            fence: &shared.fence,
+            faults: &self.options.faults,
+            counters: &shared.counters,
+        };
+        let sweep = &mut self.sweep;
+        let end = committer.commit(group, &mut |settled| settle(&shared, sweep, settled));
+        self.options.faults.crash_if_at(CrashPoint::Answered);
+        let frames = connection.frames();
+        shared.counters.wal_frames.set(frames);
+        shared.counters.largest_wal_frames.raise(frames as usize);
+        match end {
+            GroupEnd::Settled { committed, full } => {
+                self.is_full = full;
+                if committed {
+                    self.log.committed(frames, self.options.clock.now());
+                    self.is_doubtful = false;
+                }
+            }
+            GroupEnd::Unknown { unsettled, reason } => self.fail_stop(unsettled, reason),
+        }
+    }
+
+    /// Stops, tells everybody, and lets recovery decide (invariant 3).
+    fn fail_stop(&mut self, unsettled: Vec<Write>, reason: String) {
+        let shared = Arc::clone(&self.shared);
+        let path = shared.database.label();
+        tracing::error!(%path, %reason, "a commit ended in the unknown, the store is reopened");
+        shared.counters.fail_stops.add(1);
+        if let Some(readers) = &shared.readers {
+            readers.pause();
+        }
+        shared.queue.settle(unsettled.iter().filter_map(Write::number));
+        let mut writes = unsettled;
+        writes.extend(shared.queue.take_writes());
+        let revoked: Vec<_> = writes
+            .iter()
+            .filter_map(|write| match write {
+                Write::Commit { number, batch, .. } => Some((*number, batch.generation)),
+                _ => None,
+            })
+            .filter(|&(number, generation)| shared.fence.revoke(number, generation))
+            .collect();
+        self.tell("failed_stop", |observer| observer.failed_stop(&revoked));
+        let error = StoreError::OutcomeUnknown { path, reason: reason.clone() };
+        for write in writes {
+            write.answer(Err(error.clone()));
+        }
+        if std::mem::replace(&mut self.is_doubtful, true) {
+            return self
+                .go_down(format!("a second commit in a row ended in the unknown: {reason}"));
+        }
+        if let Err(error) = self.reopen() {
+            return self.go_down(format!("it could not be reopened: {error}"));
+        }
+        if let Some(readers) = &shared.readers {
+            readers.resume();
+        }
+        self.tell("reopened", |observer| observer.reopened());
+    }
+
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        let database = &self.shared.database;
+        let fault = |error: rusqlite::Error| database.fault(&error);
+        let Some(old) = self.connection.take() else { return Ok(()) };
+        let connection = if self.folder.is_some() {
+            old.abandon();
+            self.options.faults.reopen().map_err(fault)?;
+            let connection = database.open_writer()?;
+            // A commit whose sync failed may be in the log and not on the disk.
+            // Copied and synced in the database file, it is certain.
+            let reached = connection.checkpoint(CheckpointMode::TRUNCATE).map_err(fault)?;
+            if reached.copied < reached.frames {
+                return Err(StoreError::Busy { path: database.label() });
+            }
+            connection
+        } else {
+            // What the only connection shows is all there is.
+            if !old.sqlite.is_autocommit() {
+                old.sqlite.execute_batch("ROLLBACK").map_err(fault)?;
+            }
+            old
+        };
+        self.sweep = match rows::has_garbage(&connection.sqlite).map_err(fault)? {
+            true => Sweep::Failed,
+            false => Sweep::Nothing,
+        };
+        self.log = LogGauge::new(0, self.options.clock.now());
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    /// Answers everything with an error until the store is closed.
+    fn go_down(&mut self, reason: String) {
+        let error = StoreError::Down { path: self.shared.database.label(), reason };
+        tracing::error!(%error, "the store is down");
+        if let Some(connection) = self.connection.take() {
+            connection.abandon();
+        }
+        self.shared.queue.fail(&error);
+        if let Some(readers) = &self.shared.readers {
+            readers.fail(&error);
+        }
+        self.tell("down", |observer| observer.down(&error));
+    }
+
+    fn checkpoint(&mut self) {
+        let Some(connection) = &self.connection else { return };
+        let now = self.options.clock.now();
+        let is_pinned = match connection.checkpoint(CheckpointMode::PASSIVE) {
+            Ok(reached) => {
+                let is_whole = reached.copied >= reached.frames;
+                let counters = &self.shared.counters;
+                if is_whole { &counters.checkpoints } else { &counters.checkpoints_cut_short }
+                    .add(1);
+                self.log.checkpointed(reached, now)
+            }
+            Err(error) => {
+                // No error for anybody: the log has everything.
+                tracing::debug!(%error, "a checkpoint failed");
+                self.shared.counters.checkpoints_cut_short.add(1);
+                self.log.checkpoint_failed(now)
+            }
+        };
+        if is_pinned {
+            let path = self.shared.database.label();
+            tracing::warn!(%path, "checkpoints do not come to their end, the log grows");
+        }
+    }
+
+    /// Readers first, then the writer, then the folder (invariant 4).
+    fn close(mut self) {
+        if let Some(readers) = &self.shared.readers {
+            readers.close(std::mem::take(&mut self.reader_threads));
+        }
+        if let Some(connection) = self.connection.take() {
+            if self.folder.is_some()
+                && let Err(error) = connection.checkpoint(CheckpointMode::TRUNCATE)
+            {
+                // The next start finds everything in the log.
+                tracing::warn!(%error, "the last checkpoint failed");
+            }
+            drop(connection);
+        }
+        drop(self.folder.take());
+        self.shared.closed.send_replace(true);
+    }
+
+    fn tell(&self, what: &str, call: impl FnOnce(&dyn StoreObserver)) {
+        if let Some(observer) = &self.options.observer {
+            guarded(what, || call(&**observer));
+        }
+    }
+}
+
+/// What follows from writes whose end is certain, and then their answers.
+fn settle(shared: &Shared, sweep: &mut Sweep, settled: Vec<(Write, Result<(), StoreError>)>) {
+    let committed = settled.iter().any(|(_, result)| result.is_ok());
+    if committed && *sweep == Sweep::Failed {
+        *sweep = Sweep::Wanted;
+    }
+    for (write, result) in &settled {
+        match (write, result) {
+            (Write::Commit { number, batch, .. }, Ok(())) if batch.has_work() => {
+                shared.fence.confirm(*number, batch.generation);
+            }
+            (Write::Destroy { number, existed: true, .. }, Ok(())) => {
+                shared.fence.forget(*number);
+                *sweep = Sweep::Wanted;
+            }
+            (Write::Sweep { more }, Ok(())) => {
+                *sweep = if *more { Sweep::Wanted } else { Sweep::Nothing };
+            }
+            (Write::Sweep { .. }, Err(_)) => *sweep = Sweep::Failed,
+            _ => {}
+        }
+    }
+    shared.queue.settle(settled.iter().filter_map(|(write, _)| write.number()));
+    for (write, result) in settled {
+        write.answer(result);
+    }
+}
