@@ -1,0 +1,11 @@
+//! One actor, driven from outside on the manual clock, over a real store in
+//! memory. The author's side is a script in Rust.
+
+mod calls;
+mod fixture;
+mod run;
+mod saves;
+mod sleep;
+mod start;
+mod stop;
+mod work;
