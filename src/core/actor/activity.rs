@@ -282,3 +282,6 @@ impl Activity {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
