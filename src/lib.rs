@@ -5,8 +5,8 @@
 //!
 //! Arrows are "may import"; `tests/layering.rs` checks them.
 //!
-//! * [`ids`], [`time`], [`error`]: names of things, time as an input, the error
-//!   that travels. They import nothing of the crate.
+//! * [`ids`], [`time`], [`error`], [`metrics`]: names of things, time as an input,
+//!   the error that travels, what is counted. They import nothing above them.
 //! * [`store`]: what is kept, in SQLite. The only place with SQL.
 //! * [`core`]: one actor: its context, its life, its state, its calls.
 //! * [`host`]: where actors live: the directory, one live generation each.
@@ -16,5 +16,6 @@
 pub mod core;
 pub mod error;
 pub mod ids;
+pub mod metrics;
 pub mod store;
 pub mod time;

@@ -10,6 +10,7 @@
 //!    so the machine asks again.
 
 use crate::core::actor::lifecycle::StopReason;
+use crate::metrics::UserTaskKind;
 
 /// A kind of tracked work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,16 +71,31 @@ impl WorkKind {
 
     /// The kind's row of the policy table.
     pub const fn policy(self) -> WorkPolicy {
-        let (blocks_idle_sleep, cancelled_at_deadline, measured) = match self {
-            Self::Action => (true, true, true),
-            Self::KeepAwake => (true, true, false),
+        let (blocks_idle_sleep, cancelled_at_deadline) = match self {
             // The runtime's own work ends by itself and must not be torn apart.
-            Self::InternalKeepAwake => (true, false, false),
-            Self::WaitUntil | Self::RegisteredTask => (false, true, true),
-            Self::WebSocketCallback | Self::DisconnectCallback => (true, true, true),
+            Self::InternalKeepAwake => (true, false),
+            Self::WaitUntil | Self::RegisteredTask => (false, true),
+            Self::Action | Self::KeepAwake | Self::WebSocketCallback | Self::DisconnectCallback => {
+                (true, true)
+            }
         };
-        let user_task = if measured { Some(self.label()) } else { None };
+        let user_task = match self.user_task() {
+            Some(kind) => Some(kind.label()),
+            None => None,
+        };
         WorkPolicy { blocks_idle_sleep, holds_grace: true, cancelled_at_deadline, user_task }
+    }
+
+    /// The kind under which it is measured, if at all.
+    pub const fn user_task(self) -> Option<UserTaskKind> {
+        match self {
+            Self::Action => Some(UserTaskKind::Action),
+            Self::WaitUntil => Some(UserTaskKind::WaitUntil),
+            Self::RegisteredTask => Some(UserTaskKind::RegisteredTask),
+            Self::WebSocketCallback => Some(UserTaskKind::WebSocketCallback),
+            Self::DisconnectCallback => Some(UserTaskKind::DisconnectCallback),
+            Self::KeepAwake | Self::InternalKeepAwake => None,
+        }
     }
 }
 
@@ -282,3 +298,6 @@ impl Activity {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -211,3 +211,6 @@ impl<T> Gate<T> {
         std::mem::take(&mut self.waiting).into_iter().map(|(_, output)| output).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

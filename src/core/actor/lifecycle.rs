@@ -393,3 +393,6 @@ pub fn truncate_stop_error(message: &str) -> Cow<'_, str> {
     }
     Cow::Owned(format!("{}{TRUNCATED_SUFFIX}", &message[..end]))
 }
+
+#[cfg(test)]
+mod tests;

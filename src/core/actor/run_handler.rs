@@ -115,3 +115,112 @@ impl RunHandler {
         self.due.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Lets the current attempt fail at `now`; returns how long the restart waits.
+    fn fail(run: &mut RunHandler, attempt: u64, now: Instant) -> Duration {
+        match run.ended(attempt, true, now) {
+            RunEnd::RestartAt(at) => at.since(now),
+            other => panic!("a restart was expected, got {other:?}"),
+        }
+    }
+
+    #[test]
+    fn failures_in_a_row_wait_twice_as_long_up_to_a_minute() {
+        let mut run = RunHandler::new(true);
+        let mut now = Instant::START;
+
+        let waits: Vec<u64> = (0..9)
+            .map(|_| {
+                let attempt = run.start();
+                let wait = fail(&mut run, attempt, now);
+                now = run.restart_due().expect("it was just set");
+                wait.as_secs()
+            })
+            .collect();
+
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    }
+
+    #[test]
+    fn an_attempt_that_lasted_a_minute_ends_the_row() {
+        let mut run = RunHandler::new(true);
+        let attempt = run.start();
+        fail(&mut run, attempt, Instant::START);
+        let began = run.restart_due().expect("it failed");
+
+        let attempt = run.start();
+        assert_eq!(fail(&mut run, attempt, began + 59 * SECOND), 2 * SECOND);
+        let began = run.restart_due().expect("it failed");
+        let attempt = run.start();
+        assert_eq!(fail(&mut run, attempt, began + 60 * SECOND), SECOND);
+    }
+
+    #[test]
+    fn a_clean_end_ends_the_row_and_starts_nothing() {
+        let mut run = RunHandler::new(true);
+        let attempt = run.start();
+        fail(&mut run, attempt, Instant::START);
+
+        let attempt = run.start();
+        assert_eq!(run.ended(attempt, false, Instant::START + SECOND), RunEnd::Finished);
+        assert_eq!((run.is_active(), run.restart_due()), (false, None));
+        let attempt = run.start();
+        assert_eq!(fail(&mut run, attempt, Instant::START + 2 * SECOND), SECOND);
+    }
+
+    #[test]
+    fn the_end_of_an_attempt_that_was_replaced_changes_nothing() {
+        let mut run = RunHandler::new(true);
+        let old = run.start();
+        let current = run.restart();
+
+        assert_eq!(run.ended(old, true, Instant::START), RunEnd::Stale);
+
+        assert!(run.is_active());
+        assert_eq!(run.ended(current, false, Instant::START), RunEnd::Finished);
+        assert_eq!(run.ended(current, true, Instant::START), RunEnd::Stale);
+    }
+
+    #[test]
+    fn a_relaunch_on_demand_takes_the_place_of_a_restart_and_ends_the_row() {
+        let mut run = RunHandler::new(true);
+        let attempt = run.start();
+        fail(&mut run, attempt, Instant::START);
+        assert!(run.is_restarting());
+
+        let attempt = run.restart();
+
+        assert_eq!((run.is_restarting(), run.is_active()), (false, true));
+        assert_eq!(fail(&mut run, attempt, Instant::START), SECOND);
+    }
+
+    #[test]
+    fn without_restarts_a_failure_is_the_end() {
+        let mut run = RunHandler::new(false);
+        let attempt = run.start();
+
+        assert_eq!(run.ended(attempt, true, Instant::START), RunEnd::Failed);
+        assert_eq!((run.is_active(), run.restart_due()), (false, None));
+    }
+
+    #[test]
+    fn a_stopping_actor_starts_nothing_again() {
+        let mut run = RunHandler::new(true);
+        let attempt = run.start();
+        fail(&mut run, attempt, Instant::START);
+        run.stop();
+        assert_eq!(run.restart_due(), None);
+
+        let attempt = run.start();
+        run.stop();
+
+        assert!(run.is_active());
+        assert_eq!(run.ended(attempt, true, Instant::START), RunEnd::Failed);
+    }
+}

@@ -266,3 +266,6 @@ fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
         (a, b) => a.or(b),
     }
 }
+
+#[cfg(test)]
+mod tests;
