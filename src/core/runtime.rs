@@ -1,4 +1,4 @@
-//! What all actors of one place share: the clock, tasks, timers.
+//! What all actors of one place share: the clock, tasks, timers, warnings, metrics.
 
 use std::sync::Arc;
 
@@ -6,6 +6,8 @@ use tokio::runtime::Handle;
 
 use super::spawner::Spawner;
 use super::timers::Timers;
+use super::warnings::GlobalWarnings;
+use crate::metrics::Metrics;
 use crate::time::Clock;
 
 /// What all actors of one place share.
@@ -14,6 +16,8 @@ pub struct Runtime {
     clock: Clock,
     spawner: Spawner,
     timers: Timers,
+    warnings: GlobalWarnings,
+    metrics: Metrics,
 }
 
 impl Runtime {
@@ -21,7 +25,13 @@ impl Runtime {
     pub fn new(clock: Clock, handle: Handle) -> Arc<Self> {
         let spawner = Spawner::new(handle);
         let timers = Timers::new(clock.clone(), &spawner);
-        Arc::new(Self { clock, spawner, timers })
+        Arc::new(Self {
+            clock,
+            spawner,
+            timers,
+            warnings: GlobalWarnings::default(),
+            metrics: Metrics::new(),
+        })
     }
 
     /// The clock that everything here goes by.
@@ -37,5 +47,15 @@ impl Runtime {
     /// The deadlines of all actors.
     pub fn timers(&self) -> &Timers {
         &self.timers
+    }
+
+    /// The process-wide suppression of repeated warnings.
+    pub fn warnings(&self) -> &GlobalWarnings {
+        &self.warnings
+    }
+
+    /// Counts and durations for operators.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 }

@@ -68,7 +68,7 @@ async fn work_that_comes_after_the_teardown_is_dropped_unrun() {
     let held = Arc::clone(&alive);
     actor.wait_until(async move {
         let _held = held;
-        drop(ran.send(()));
+        ran.send(()).unwrap();
     });
     fixture.settle().await;
 

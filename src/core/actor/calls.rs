@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use crate::core::behavior::{CallId, Reply};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 /// How a call is on its way.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ enum Way {
 #[derive(Debug)]
 struct OpenCall {
     way: Way,
+    accepted: Instant,
     deadline: Instant,
 }
 
@@ -66,9 +67,22 @@ pub(crate) enum InPlaceEnd {
     Answered,
 }
 
+/// A call of the ordinary way whose function ended.
+#[derive(Debug)]
+pub(crate) struct Released {
+    /// Who waits, unless it was answered before.
+    pub(crate) reply: Option<Reply<Bytes>>,
+    /// Whether the deadline has passed.
+    pub(crate) late: bool,
+    /// Since its acceptance.
+    pub(crate) took: Duration,
+}
+
 /// The calls of one generation that have not ended.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Calls {
+    /// How long a call may take.
+    timeout: Duration,
     last: u64,
     open: BTreeMap<CallId, OpenCall>,
     /// Queued calls in `open`, counted so that admission need not look.
@@ -76,23 +90,27 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    fn insert(&mut self, way: Way, deadline: Instant) -> CallId {
+    pub(crate) fn new(timeout: Duration) -> Self {
+        Self { timeout, last: 0, open: BTreeMap::new(), queued: 0 }
+    }
+
+    fn insert(&mut self, way: Way, now: Instant) -> CallId {
         self.last += 1;
         let call = CallId(self.last);
-        self.open.insert(call, OpenCall { way, deadline });
+        self.open.insert(call, OpenCall { way, accepted: now, deadline: now + self.timeout });
         call
     }
 
     /// Accepts a call on the ordinary way.
-    pub(crate) fn queue(&mut self, reply: Reply<Bytes>, deadline: Instant) -> CallId {
+    pub(crate) fn queue(&mut self, reply: Reply<Bytes>, now: Instant) -> CallId {
         self.queued += 1;
-        self.insert(Way::Queued(Some(reply)), deadline)
+        self.insert(Way::Queued(Some(reply)), now)
     }
 
     /// Admits a call in place, unless older work waits (invariant 3).
-    pub(crate) fn admit(&mut self, deadline: Instant) -> Option<CallId> {
+    pub(crate) fn admit(&mut self, now: Instant) -> Option<CallId> {
         let free = self.queued == 0;
-        free.then(|| self.insert(Way::InPlace { answered: false }, deadline))
+        free.then(|| self.insert(Way::InPlace { answered: false }, now))
     }
 
     /// The author's side begins a queued call.
@@ -105,14 +123,9 @@ impl Calls {
         }
     }
 
-    /// Releases a call of the ordinary way: its function ended. `None` when the
-    /// call is not open, else the reply if nobody answered it yet, and whether
-    /// the deadline has passed.
-    pub(crate) fn release(
-        &mut self,
-        call: CallId,
-        now: Instant,
-    ) -> Option<(Option<Reply<Bytes>>, bool)> {
+    /// Releases a call of the ordinary way: its function ended. `None` when it is
+    /// not open.
+    pub(crate) fn release(&mut self, call: CallId, now: Instant) -> Option<Released> {
         if matches!(self.open.get(&call)?.way, Way::InPlace { .. }) {
             return None;
         }
@@ -120,21 +133,31 @@ impl Calls {
         if matches!(open.way, Way::Queued(_)) {
             self.queued -= 1;
         }
-        Some((open.answer(), now >= open.deadline))
+        Some(Released {
+            reply: open.answer(),
+            late: now >= open.deadline,
+            took: now.since(open.accepted),
+        })
     }
 
-    /// Releases a call that was admitted in place; `None` when it is not open.
-    pub(crate) fn release_in_place(&mut self, call: CallId, now: Instant) -> Option<InPlaceEnd> {
+    /// Releases a call that was admitted in place, and tells how long it took;
+    /// `None` when it is not open.
+    pub(crate) fn release_in_place(
+        &mut self,
+        call: CallId,
+        now: Instant,
+    ) -> Option<(InPlaceEnd, Duration)> {
         let answered = match self.open.get(&call)?.way {
             Way::InPlace { answered } => answered,
             Way::Queued(_) | Way::Begun(_) => return None,
         };
         let open = self.open.remove(&call)?;
-        Some(match (answered, now >= open.deadline) {
+        let end = match (answered, now >= open.deadline) {
             (true, _) => InPlaceEnd::Answered,
             (false, true) => InPlaceEnd::Late,
             (false, false) => InPlaceEnd::InTime,
-        })
+        };
+        Some((end, now.since(open.accepted)))
     }
 
     /// Answers a call whose function goes on: its caller gave up, or its
@@ -179,12 +202,12 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Duration;
 
     const NOW: Instant = Instant::START;
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
-    fn later() -> Instant {
-        NOW + Duration::from_secs(60)
+    fn calls() -> Calls {
+        Calls::new(TIMEOUT)
     }
 
     fn reply() -> Reply<Bytes> {
@@ -193,58 +216,61 @@ mod tests {
 
     #[test]
     fn nothing_is_admitted_in_place_while_an_older_call_is_not_begun() {
-        let mut calls = Calls::default();
-        let queued = calls.queue(reply(), later());
+        let mut calls = calls();
+        let queued = calls.queue(reply(), NOW);
 
-        assert_eq!(calls.admit(later()), None);
+        assert_eq!(calls.admit(NOW), None);
         calls.begin(queued);
 
-        assert!(calls.admit(later()).is_some());
+        assert!(calls.admit(NOW).is_some());
     }
 
     #[test]
     fn a_call_that_ends_without_having_begun_no_longer_blocks() {
-        let mut calls = Calls::default();
-        let queued = calls.queue(reply(), later());
+        let mut calls = calls();
+        let queued = calls.queue(reply(), NOW);
 
         assert!(calls.release(queued, NOW).is_some());
 
-        assert!(calls.admit(later()).is_some());
+        assert!(calls.admit(NOW).is_some());
     }
 
     #[test]
     fn a_call_is_answered_once() {
-        let mut calls = Calls::default();
-        let call = calls.queue(reply(), later());
+        let mut calls = calls();
+        let call = calls.queue(reply(), NOW);
 
         assert!(calls.answer(call).is_some());
         assert!(calls.answer(call).is_none());
 
-        let (reply, _) = calls.release(call, NOW).expect("still open");
-        assert!(reply.is_none());
+        let released = calls.release(call, NOW).expect("still open");
+        assert!(released.reply.is_none());
         assert!(calls.release(call, NOW).is_none());
     }
 
     #[test]
-    fn a_result_after_the_deadline_is_late_on_every_machine() {
-        let mut calls = Calls::default();
-        let queued = calls.queue(reply(), later());
+    fn a_result_at_or_after_the_deadline_is_late_on_every_machine() {
+        let mut calls = calls();
+        let queued = calls.queue(reply(), NOW);
         calls.begin(queued);
-        let in_place = calls.admit(later()).unwrap();
+        let in_place = calls.admit(NOW).unwrap();
 
-        assert!(calls.release(queued, later()).expect("open").1);
-        assert_eq!(calls.release_in_place(in_place, later()), Some(InPlaceEnd::Late));
+        let released = calls.release(queued, NOW + TIMEOUT).expect("open");
+        assert!(released.late);
+        assert_eq!(released.took, TIMEOUT);
+        let (end, _) = calls.release_in_place(in_place, NOW + TIMEOUT).expect("open");
+        assert_eq!(end, InPlaceEnd::Late);
     }
 
     #[test]
     fn overdue_calls_are_those_past_their_deadline_that_nobody_answered() {
-        let mut calls = Calls::default();
+        let mut calls = calls();
         let first = calls.queue(reply(), NOW);
         let second = calls.queue(reply(), NOW);
-        calls.queue(reply(), later());
+        calls.queue(reply(), NOW + TIMEOUT);
         calls.answer(first);
 
-        assert_eq!(calls.overdue(NOW), [second]);
-        assert_eq!(calls.next_deadline(), Some(NOW));
+        assert_eq!(calls.overdue(NOW + TIMEOUT), [second]);
+        assert_eq!(calls.next_deadline(), Some(NOW + TIMEOUT));
     }
 }

@@ -36,6 +36,7 @@ impl Actor {
     /// The author's side answered with a snapshot.
     fn serialized(self: &Arc<Self>, revision: u64, epoch: u64, deltas: Result<Vec<StateDelta>>) {
         self.step(|machine, now| {
+            machine.serializing = false;
             if machine.is_over() {
                 return;
             }
@@ -46,7 +47,8 @@ impl Actor {
                 }
                 Ok(_) if machine.state.epoch != epoch => machine.saves.outdated(now),
                 Ok(deltas) if deltas.is_empty() => {
-                    nothing_to_save(machine, revision, now);
+                    let waiters = machine.saves.written(revision, now);
+                    nothing_to_save(machine, waiters);
                 }
                 Ok(deltas) => {
                     machine.begin_commit(deltas, Vec::new(), |state| CommitOrigin {
@@ -72,9 +74,10 @@ impl Actor {
                 return None;
             }
             machine.pushes_pending = false;
-            let revision = machine.saves.request_revision();
+            let revision = machine.saves.begin_directly();
             if deltas.is_empty() {
-                nothing_to_save(machine, revision, now);
+                let waiters = machine.saves.written_directly(revision, now);
+                nothing_to_save(machine, waiters);
                 return Some(machine.gate.begun());
             }
             Some(machine.begin_commit(deltas, Vec::new(), |state| CommitOrigin {
@@ -208,18 +211,12 @@ impl Actor {
     }
 }
 
-/// The author's side says that nothing changed: requests up to `revision` are
-/// satisfied by what is already stored, or on its way there.
-pub(super) fn nothing_to_save(machine: &mut Machine, revision: u64, now: Instant) {
-    let waiters = machine.saves.written(revision, now);
+/// The author's side says that nothing changed: those who waited for a save are
+/// told once what is on its way is durable.
+pub(super) fn nothing_to_save(machine: &mut Machine, waiters: Vec<Reply<()>>) {
+    let required = machine.gate.fence(false);
     for waiter in waiters {
-        let required = machine.gate.fence(false);
         machine.hold(required, Output::Flushed(waiter, Ok(())));
-    }
-    if !machine.pushes_pending {
-        for output in machine.gate.settle() {
-            machine.effects.push_back(Effect::Release(output));
-        }
     }
 }
 

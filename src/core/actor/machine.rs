@@ -25,6 +25,7 @@ use super::run_handler::RunHandler;
 use super::save_queue::SaveQueue;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::ActorConfig;
+use crate::core::warnings::WarningWindows;
 use crate::error::Error;
 use crate::ids::Generation;
 use crate::store::{RowOp, WriteBatch};
@@ -72,6 +73,8 @@ pub(super) struct Machine {
     pub(super) broken: Option<Error>,
     /// The author's side has changed the state and will push a commit.
     pub(super) pushes_pending: bool,
+    /// The author's side was asked for a snapshot and has not answered.
+    pub(super) serializing: bool,
     /// Commits that the store has not answered.
     pub(super) writes_in_flight: usize,
     /// Since when nothing keeps the actor awake (invariant 3).
@@ -80,6 +83,8 @@ pub(super) struct Machine {
     pub(super) armed: Option<Instant>,
     /// What is to be done after the unlock.
     pub(super) effects: VecDeque<Effect>,
+    /// Which warnings this actor has had lately.
+    pub(super) warnings: WarningWindows,
     /// Somebody does the effects at this moment.
     pub(super) performing: bool,
     /// How many wait for a change of activity.
@@ -92,7 +97,7 @@ impl Machine {
             generation,
             lifecycle: Lifecycle::default(),
             activity: Activity::default(),
-            calls: Calls::default(),
+            calls: Calls::new(config.action_timeout),
             saves: SaveQueue::new(config.state_save_interval),
             gate: Gate::new(config.durability),
             run: RunHandler::new(config.restarts_run),
@@ -101,10 +106,12 @@ impl Machine {
             parked_stop: None,
             broken: None,
             pushes_pending: false,
+            serializing: false,
             writes_in_flight: 0,
             idle_since: None,
             armed: None,
             effects: VecDeque::new(),
+            warnings: WarningWindows::default(),
             performing: false,
             watchers: 0,
             config,
@@ -123,9 +130,9 @@ impl Machine {
         self.effects.push_back(if over { Effect::Discard(event) } else { Effect::Deliver(event) });
     }
 
-    /// Whether the state in memory differs from what the store was last given.
+    /// Whether the state in memory may differ from what the store was last given.
     pub(super) fn is_dirty(&self) -> bool {
-        self.pushes_pending || self.saves.requested() || self.saves.is_saving()
+        self.pushes_pending || self.serializing || self.saves.is_open()
     }
 
     /// What an output must wait for that is made now.
@@ -174,10 +181,13 @@ impl Machine {
                 }
             }
         }
-        let number = self.gate.begin(true);
+        let origin = origin(state);
+        // What was asked for while a snapshot was on its way is not in it, so what
+        // may reveal it waits for the next.
+        let number = self.gate.begin(!(origin.pulled && self.saves.is_open()));
         self.writes_in_flight += 1;
         let batch = WriteBatch { generation: self.generation, ops, alarm: None };
-        self.effects.push_back(Effect::Commit { number, batch, origin: origin(state) });
+        self.effects.push_back(Effect::Commit { number, batch, origin });
         number
     }
 
@@ -193,6 +203,7 @@ impl Machine {
             return;
         }
         let revision = self.saves.begin(now);
+        self.serializing = true;
         let event = ask(revision, self.state.epoch);
         self.deliver(event);
     }
@@ -209,6 +220,11 @@ impl Machine {
         if self.is_over() {
             self.idle_since = None;
             return;
+        }
+        // Nothing waits for a commit that nobody has a reason to begin.
+        if self.gate.waiting_len() > 0 && !self.is_dirty() {
+            let free = self.gate.settle();
+            self.effects.extend(free.into_iter().map(Effect::Release));
         }
         if self.lifecycle.phase() == Phase::Started && !self.lifecycle.sleep_requested() {
             if self.can_sleep() == CanSleep::Yes {

@@ -52,6 +52,7 @@ use super::runtime::Runtime;
 use super::spawner::panic_text;
 use super::timers::Timed;
 use crate::error::Error;
+use crate::metrics::ActorMetrics;
 use crate::store::ActorStoreRef;
 use crate::time::Instant;
 
@@ -70,6 +71,7 @@ pub(crate) struct Actor {
     /// Wakes those who wait for a change of activity.
     changed: Notify,
     tasks: work::Tasks,
+    metrics: ActorMetrics,
 }
 
 /// The signals of one generation.
@@ -89,6 +91,7 @@ impl Actor {
         let config = Arc::clone(parts.factory.config());
         let machine = Machine::new(Arc::clone(&config), parts.identity.generation);
         let actor = Arc::new(Self {
+            metrics: parts.runtime.metrics().actor(parts.identity.name.as_str()),
             identity: parts.identity,
             hooks: parts.factory.hooks(),
             store: parts.store,
@@ -186,8 +189,11 @@ impl Actor {
             Effect::Stopped(outcome) => {
                 self.deliver(ActorEvent::Stopped(outcome.clone()));
                 self.tokens.abort.cancel();
-                self.tokens.deadline.cancel();
+                if matches!(outcome, StopOutcome::Broken(_) | StopOutcome::StartFailed(_)) {
+                    self.tokens.deadline.cancel();
+                }
                 self.tokens.over.cancel();
+                self.metrics.stop();
                 self.host.stopped(&self.context(), outcome);
             }
         }

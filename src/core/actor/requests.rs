@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::Actor;
+use super::activity::WorkKind;
 use super::calls::InPlaceEnd;
 use super::effect::{Effect, Output};
 use super::gate::{CommitNumber, Required};
@@ -13,8 +14,10 @@ use super::lifecycle::{First, Grace, LifecycleError, Phase, StopReason};
 use super::machine::{self, Machine};
 use crate::core::behavior::{ActorEvent, CallId};
 use crate::core::context::{Admission, CallRequest};
+use crate::core::warnings::{Charge, Verdict, WarningKind};
 use crate::error::{Error, ErrorCode, Result};
-use crate::time::Instant;
+use crate::metrics::UserTaskKind;
+use crate::time::{Duration, Instant};
 
 /// What becomes of a result that was made in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,13 @@ pub enum InPlace {
     Leave,
     /// The result leaves when this commit or a later one is durable.
     Hold(CommitNumber),
+}
+
+/// A call that was not taken.
+struct Refused {
+    error: Error,
+    warning: Option<(WarningKind, Charge, Instant)>,
+    request: CallRequest,
 }
 
 impl Actor {
@@ -50,25 +60,52 @@ impl Actor {
         self: &Arc<Self>,
         request: CallRequest,
     ) -> Result<CallId, Box<(Error, CallRequest)>> {
-        let accepted = self.step(|machine, now| {
-            if let Err(error) = self.admit(machine) {
-                return Err((error, request));
+        self.step(|machine, now| {
+            if let Some(error) = &machine.broken {
+                return Err(Refused { error: error.clone(), warning: None, request });
+            }
+            if let Err(refusal) = machine.lifecycle.admit() {
+                let kind = refusal.warning;
+                let warning = kind.map(|kind| (kind, machine.warnings.charge(kind, now), now));
+                return Err(Refused { error: refusal.error.into(), warning, request });
             }
             let CallRequest { name, args, caller, origin, reply } = request;
-            let call = machine.calls.queue(reply, now + self.config.action_timeout);
-            machine.activity.begin(super::activity::WorkKind::Action);
+            let call = machine.calls.queue(reply, now);
+            self.begin_action(machine);
             machine.deliver(ActorEvent::Action { call, name, args, caller, origin });
             Ok(call)
-        });
-        accepted.map_err(Box::new)
+        })
+        .map_err(|refused| {
+            if let Some((kind, charge, now)) = refused.warning {
+                self.warn(kind, charge, now);
+            }
+            Box::new((refused.error.with_actor(self.identity.specifier()), refused.request))
+        })
     }
 
-    fn admit(&self, machine: &Machine) -> Result<()> {
-        if let Some(error) = &machine.broken {
-            return Err(error.clone());
+    fn warn(&self, kind: WarningKind, charge: Charge, now: Instant) {
+        let verdict = self.runtime.warnings().decide(kind, charge, now);
+        if let Verdict::Emit { per_actor_suppressed, global_suppressed } = verdict {
+            tracing::warn!(
+                actor_id = %self.identity.id,
+                operation = "dispatch",
+                kind = kind.label(),
+                per_actor_suppressed,
+                global_suppressed,
+                "work was refused"
+            );
         }
-        let Err(refusal) = machine.lifecycle.admit() else { return Ok(()) };
-        Err(Error::from(refusal.error).with_actor(self.identity.specifier()))
+    }
+
+    fn begin_action(&self, machine: &mut Machine) {
+        machine.activity.begin(WorkKind::Action);
+        self.metrics.begin_user_task(UserTaskKind::Action);
+    }
+
+    fn end_action(&self, machine: &mut Machine, took: Duration) {
+        let ended = machine.activity.end(WorkKind::Action);
+        debug_assert!(ended, "an open call has a region");
+        self.metrics.end_user_task(UserTaskKind::Action, took);
     }
 
     /// Admits a call in place, unless the actor takes no work or older work waits.
@@ -77,8 +114,8 @@ impl Actor {
             if machine.is_over() || machine.lifecycle.admit().is_err() {
                 return None;
             }
-            let call = machine.calls.admit(now + self.config.action_timeout)?;
-            machine.activity.begin(super::activity::WorkKind::Action);
+            let call = machine.calls.admit(now)?;
+            self.begin_action(machine);
             Some(call)
         })
     }
@@ -91,9 +128,10 @@ impl Actor {
     /// The function of a queued call ended. `false`: nobody waits any more.
     pub(crate) fn finish_call(self: &Arc<Self>, call: CallId, result: Result<Bytes>) -> bool {
         self.step(|machine, now| {
-            let Some((reply, late)) = machine.calls.release(call, now) else { return false };
-            end_action(machine);
-            let Some(reply) = reply else { return false };
+            let Some(released) = machine.calls.release(call, now) else { return false };
+            self.end_action(machine, released.took);
+            let Some(reply) = released.reply else { return false };
+            let late = released.late;
             let result = if late { Err(action_timed_out()) } else { result };
             let result = result.map_err(|error| error.with_actor(self.identity.specifier()));
             machine.emit(Output::Answer(reply, result));
@@ -104,10 +142,10 @@ impl Actor {
     /// The function of a call that was admitted in place ended.
     pub(crate) fn finish_in_place(self: &Arc<Self>, call: CallId) -> InPlace {
         self.step(|machine, now| {
-            let Some(end) = machine.calls.release_in_place(call, now) else {
+            let Some((end, took)) = machine.calls.release_in_place(call, now) else {
                 return InPlace::Over;
             };
-            end_action(machine);
+            self.end_action(machine, took);
             match end {
                 _ if machine.broken.is_some() => InPlace::Over,
                 InPlaceEnd::Answered => InPlace::Over,
@@ -244,18 +282,13 @@ impl Actor {
     }
 }
 
-fn end_action(machine: &mut Machine) {
-    let ended = machine.activity.end(super::activity::WorkKind::Action);
-    debug_assert!(ended, "an open call has a region");
-}
-
 /// `actor/action_timed_out`: the function took longer than the actor's timeout.
 pub(super) fn action_timed_out() -> Error {
     Error::new(ErrorCode::new("actor", "action_timed_out"), "Action timed out")
 }
 
 /// `actor/callback_timed_out`: a hook took longer than its timeout.
-pub(super) fn callback_timed_out(name: &str, after: crate::time::Duration) -> Error {
+pub(super) fn callback_timed_out(name: &str, after: Duration) -> Error {
     let ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
     Error::new(
         ErrorCode::new("actor", "callback_timed_out"),

@@ -155,6 +155,15 @@ impl<W> SaveQueue<W> {
         self.request_revision
     }
 
+    /// A save begins that the author's side pushes by itself; returns the revision
+    /// that it covers. What it covers is no longer due. It ends with
+    /// [`SaveQueue::written_directly`] or [`SaveQueue::failed`].
+    pub fn begin_directly(&mut self) -> u64 {
+        self.open = Urgency::default();
+        self.due = None;
+        self.request_revision
+    }
+
     /// The save that covers `revision` is written; returns those who waited for
     /// it. Newer requests are due by their own urgency (invariant 2).
     #[must_use = "who is returned must be told that the save is written"]
@@ -217,6 +226,11 @@ impl<W> SaveQueue<W> {
     /// Whether a request waits that no finished save covers.
     pub fn requested(&self) -> bool {
         self.open.requested || self.saving.is_some_and(|saving| saving.covers.requested)
+    }
+
+    /// Whether a request waits that no save has begun to cover.
+    pub fn is_open(&self) -> bool {
+        self.open.requested
     }
 
     /// Whether one of those asked to be saved at once.

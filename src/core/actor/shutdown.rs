@@ -41,11 +41,14 @@ impl Actor {
     }
 
     async fn wind_down(self: &Arc<Self>, reason: StopReason) {
+        let began = self.runtime.clock().now();
         self.call_stop_hook(reason);
         if self.drain(reason).await.is_err() {
             return;
         }
         let outcome = self.finalize(reason).await;
+        let took = self.runtime.clock().now().since(began);
+        self.metrics.shutdown_wait(reason.label(), took);
         self.conclude(outcome);
     }
 
@@ -109,6 +112,7 @@ impl Actor {
             holds = ?holds,
             "the grace period is used up"
         );
+        self.metrics.shutdown_timeout(reason.label());
         self.tokens.deadline.cancel();
         self.step(|machine, _| machine.deliver(ActorEvent::DeadlineReached));
     }
@@ -156,7 +160,7 @@ impl Actor {
     async fn last_save(self: &Arc<Self>, deltas: Vec<StateDelta>) -> Result<()> {
         let number = self.step(|machine, now| {
             machine.pushes_pending = false;
-            let revision = machine.saves.request_revision();
+            let revision = machine.saves.begin_directly();
             if !deltas.is_empty() {
                 return Some(machine.begin_commit(deltas, Vec::new(), |state| CommitOrigin {
                     revision,
@@ -164,7 +168,8 @@ impl Actor {
                     pulled: false,
                 }));
             }
-            super::commits::nothing_to_save(machine, revision, now);
+            let waiters = machine.saves.written_directly(revision, now);
+            super::commits::nothing_to_save(machine, waiters);
             None
         });
         match number {

@@ -24,6 +24,7 @@ use crate::core::behavior::{
 };
 use crate::core::spawner::panic_text;
 use crate::error::{Error, ErrorCode, Result};
+use crate::metrics::StartupPhase;
 use crate::store::{ActorRecord, RowOp};
 use crate::time::Duration;
 
@@ -42,9 +43,13 @@ impl Actor {
     }
 
     async fn run_start(self: &Arc<Self>, phase: &mut Phase) -> Result<()> {
+        let mut timer = self.metrics.begin_startup(self.runtime.clock().clone());
         let record = self.or_over(self.store.load()).await??;
         let is_new = !record.has_initialized;
+        timer.set_is_new(is_new);
+        timer.end_phase(StartupPhase::LoadPersisted);
         let input = self.install(record);
+        timer.end_phase(StartupPhase::CoreInit);
 
         *phase = "on_migrate";
         if self.hooks.migrate {
@@ -53,7 +58,9 @@ impl Actor {
         self.initialize(is_new, input, phase).await?;
         *phase = "create_vars";
         if self.hooks.create_vars {
+            let began = self.runtime.clock().now();
             self.hook(Hook::CreateVars, self.config.create_vars_timeout).await?;
+            self.metrics.create_vars(self.runtime.clock().now().since(began));
         }
         *phase = "on_wake";
         if self.hooks.wake {
@@ -64,7 +71,10 @@ impl Actor {
             self.hook(Hook::BeforeStart, self.config.on_before_actor_start_timeout).await?;
         }
         *phase = "ready";
-        self.become_ready()
+        timer.end_phase(StartupPhase::RuntimePreamble);
+        self.become_ready()?;
+        timer.finish();
+        Ok(())
     }
 
     /// Takes over what is stored; returns the input.
@@ -94,7 +104,9 @@ impl Actor {
         *phase = "create_state";
         if self.hooks.create_state {
             let hook = Hook::CreateState { input: input.clone() };
+            let began = self.runtime.clock().now();
             self.hook(hook, self.config.create_state_timeout).await?;
+            self.metrics.create_state(self.runtime.clock().now().since(began));
         } else if !is_new {
             return Err(Error::new(
                 ErrorCode::new("actor", "missing_state"),
@@ -124,7 +136,7 @@ impl Actor {
             self.step(|machine, _| {
                 machine.state.initialized = true;
                 machine.pushes_pending = false;
-                let revision = machine.saves.request_revision();
+                let revision = machine.saves.begin_directly();
                 if let Some(StateDelta::ActorState(state)) = deltas.last() {
                     machine.state.current = state.clone();
                 }

@@ -15,6 +15,8 @@ use tokio::task::JoinHandle;
 
 use super::Actor;
 use super::activity::{Activity, Hold, WorkKind};
+use crate::metrics::KeepAwakeKind;
+use crate::time::Instant;
 
 /// Keeps an actor awake, or holds its grace period, as its kind says, for as long
 /// as it is alive.
@@ -22,19 +24,31 @@ use super::activity::{Activity, Hold, WorkKind};
 pub struct WorkRegion {
     actor: Arc<Actor>,
     kind: WorkKind,
+    began: Instant,
 }
 
 impl WorkRegion {
     pub(crate) fn new(actor: &Arc<Actor>, kind: WorkKind) -> Self {
-        actor.step(|machine, _| machine.activity.begin(kind));
-        Self { actor: Arc::clone(actor), kind }
+        let began = actor.step(|machine, now| {
+            machine.activity.begin(kind);
+            now
+        });
+        if let Some(task) = kind.user_task() {
+            actor.metrics.begin_user_task(task);
+        }
+        actor.show_counts();
+        Self { actor: Arc::clone(actor), kind, began }
     }
 }
 
 impl Drop for WorkRegion {
     fn drop(&mut self) {
-        let ended = self.actor.step(|machine, _| machine.activity.end(self.kind));
+        let (ended, now) = self.actor.step(|machine, now| (machine.activity.end(self.kind), now));
         debug_assert!(ended, "a region began before it ended");
+        if let Some(task) = self.kind.user_task() {
+            self.actor.metrics.end_user_task(task, now.since(self.began));
+        }
+        self.actor.show_counts();
     }
 }
 
@@ -100,13 +114,6 @@ impl Tasks {
             task.abort();
         }
     }
-
-    /// How many futures run.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        let set = self.0.lock();
-        set.abortable.len() + set.joined.len()
-    }
 }
 
 impl Actor {
@@ -166,6 +173,17 @@ impl Actor {
             kind = kind.label(),
             "tracked work is refused: the actor is being torn down"
         );
+    }
+
+    /// Brings the gauges of what keeps the actor awake up to date.
+    fn show_counts(&self) {
+        let (author, own, shutdown) = self.with_activity(|activity| {
+            let tracked = WorkKind::ALL.iter().map(|kind| activity.count(*kind)).sum();
+            (activity.keep_awake_count(), activity.internal_keep_awake_count(), tracked)
+        });
+        self.metrics.set_keep_awake(KeepAwakeKind::User, author);
+        self.metrics.set_keep_awake(KeepAwakeKind::Internal, own);
+        self.metrics.set_shutdown_tasks(shutdown);
     }
 
     /// Reads the counts.
