@@ -1,5 +1,7 @@
 //! The directory and the rows of actors, the same in a folder and in memory.
 
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
+
 #[path = "support/store.rs"]
 mod support;
 

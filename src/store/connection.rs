@@ -43,8 +43,8 @@ pub(super) enum Database {
 pub(super) struct WriteConnection {
     /// The connection.
     pub(super) sqlite: Connection,
-    /// How many frames the write-ahead log has, as of the last commit; set by
-    /// SQLite's hook on the committing thread.
+    /// How many frames the write-ahead log has after a commit that wrote any; set
+    /// by SQLite's hook on the committing thread, taken by the writer.
     frames: Arc<AtomicU32>,
 }
 
@@ -55,6 +55,13 @@ pub(super) struct Checkpointed {
     pub(super) frames: u32,
     /// Frames of these that are in the database file.
     pub(super) copied: u32,
+}
+
+impl Checkpointed {
+    /// Whether nothing is left to copy.
+    pub(super) fn is_whole(self) -> bool {
+        self.copied >= self.frames
+    }
 }
 
 impl Database {
@@ -174,9 +181,10 @@ pub(super) fn is_certain(error: &rusqlite::Error) -> bool {
 }
 
 impl WriteConnection {
-    /// Frames in the log as of the last commit; zero in memory.
-    pub(super) fn frames(&self) -> u32 {
-        self.frames.load(Ordering::Relaxed)
+    /// How many frames the log has, if any were written since the last call;
+    /// never in memory.
+    pub(super) fn take_frames(&self) -> Option<u32> {
+        Some(self.frames.swap(0, Ordering::Relaxed)).filter(|&frames| frames > 0)
     }
 
     /// Copies frames of the log into the database file.

@@ -64,8 +64,8 @@ impl Writer {
         folder: Option<Folder>,
         has_garbage: bool,
     ) -> Self {
-        let log = LogGauge::new(connection.frames(), options.clock.now());
-        Self {
+        let log = LogGauge::new(options.clock.now());
+        let mut writer = Self {
             shared,
             options,
             connection: Some(connection),
@@ -75,7 +75,10 @@ impl Writer {
             sweep: if has_garbage { Sweep::Wanted } else { Sweep::Nothing },
             is_full: false,
             is_doubtful: false,
-        }
+        };
+        // Opening has written, and a crash may have left a log.
+        writer.gauge_log();
+        writer
     }
 
     /// Serves until the store is closed.
@@ -146,18 +149,23 @@ impl Writer {
         let sweep = &mut self.sweep;
         let end = committer.commit(group, &mut |settled| settle(&shared, sweep, settled));
         self.options.faults.crash_if_at(CrashPoint::Answered);
-        let frames = connection.frames();
-        shared.counters.wal_frames.set(frames);
-        shared.counters.largest_wal_frames.raise(frames as usize);
+        self.gauge_log();
         match end {
             GroupEnd::Settled { committed, full } => {
                 self.is_full = full;
                 if committed {
-                    self.log.committed(frames, self.options.clock.now());
                     self.is_doubtful = false;
                 }
             }
             GroupEnd::Unknown { unsettled, reason } => self.fail_stop(unsettled, reason),
+        }
+    }
+
+    fn gauge_log(&mut self) {
+        if let Some(frames) = self.connection.as_ref().and_then(WriteConnection::take_frames) {
+            self.shared.counters.wal_frames.set(frames);
+            self.shared.counters.largest_wal_frames.raise(frames as usize);
+            self.log.committed(frames, self.options.clock.now());
         }
     }
 
@@ -210,7 +218,7 @@ impl Writer {
             // A commit whose sync failed may be in the log and not on the disk.
             // Copied and synced in the database file, it is certain.
             let reached = connection.checkpoint(CheckpointMode::TRUNCATE).map_err(fault)?;
-            if reached.copied < reached.frames {
+            if !reached.is_whole() {
                 return Err(StoreError::Busy { path: database.label() });
             }
             connection
@@ -225,7 +233,7 @@ impl Writer {
             true => Sweep::Failed,
             false => Sweep::Nothing,
         };
-        self.log = LogGauge::new(0, self.options.clock.now());
+        self.log = LogGauge::new(self.options.clock.now());
         self.connection = Some(connection);
         Ok(())
     }
@@ -249,10 +257,13 @@ impl Writer {
         let now = self.options.clock.now();
         let is_pinned = match connection.checkpoint(CheckpointMode::PASSIVE) {
             Ok(reached) => {
-                let is_whole = reached.copied >= reached.frames;
                 let counters = &self.shared.counters;
-                if is_whole { &counters.checkpoints } else { &counters.checkpoints_cut_short }
-                    .add(1);
+                if reached.is_whole() {
+                    &counters.checkpoints
+                } else {
+                    &counters.checkpoints_cut_short
+                }
+                .add(1);
                 self.log.checkpointed(reached, now)
             }
             Err(error) => {
