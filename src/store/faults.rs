@@ -98,6 +98,9 @@ mod armed {
         commits: std::collections::VecDeque<CommitFault>,
         /// How many writes are applied before one loses the transaction.
         applies_until_loss: Option<u32>,
+        /// Where the group after the current one dies.
+        crash_next: Option<CrashPoint>,
+        /// Where the current group dies.
         crash_at: Option<CrashPoint>,
         failing_reopens: u32,
         /// The limit to set before the next group.
@@ -116,9 +119,9 @@ mod armed {
             self.0.lock().applies_until_loss = Some(skipped);
         }
 
-        /// Aborts the process the next time the writer comes to `point`.
+        /// Aborts the process at `point` of the group that begins next.
         pub fn crash_at(&self, point: CrashPoint) {
-            self.0.lock().crash_at = Some(point);
+            self.0.lock().crash_next = Some(point);
         }
 
         /// Makes the next `count` attempts to reopen the database fail.
@@ -133,7 +136,12 @@ mod armed {
         }
 
         pub(in crate::store) fn before_group(&self, sqlite: &Connection) {
-            let Some(pages) = self.0.lock().max_pages.take() else { return };
+            let pages = {
+                let mut state = self.0.lock();
+                state.crash_at = state.crash_next.take();
+                state.max_pages.take()
+            };
+            let Some(pages) = pages else { return };
             sqlite
                 .execute_batch(&format!("PRAGMA max_page_count={pages}"))
                 .expect("a pragma that only sets a number");

@@ -16,7 +16,7 @@ use std::collections::HashSet;
 
 use rusqlite::Connection;
 
-use super::connection::{Database, is_certain};
+use super::connection::{Database, WriteConnection, is_certain};
 use super::directory::{self, ApplyError};
 use super::faults::{CrashPoint, Faults};
 use super::fence::{Fence, Standing, epoch_of};
@@ -30,7 +30,7 @@ const SWEEP_ROWS: u32 = 1_000;
 
 /// What a group is committed with.
 pub(super) struct Committer<'a> {
-    pub(super) sqlite: &'a Connection,
+    pub(super) connection: &'a WriteConnection,
     pub(super) database: &'a Database,
     pub(super) fence: &'a Fence,
     pub(super) faults: &'a Faults,
@@ -71,7 +71,7 @@ enum Attempt {
 impl Committer<'_> {
     /// Commits the writes and settles each of them, unless the outcome is unknown.
     pub(super) fn commit(&self, mut group: Vec<Write>, settle: Settle<'_>) -> GroupEnd {
-        self.faults.before_group(self.sqlite);
+        self.faults.before_group(self.sqlite());
         if group.len() == 1 {
             return self.one_by_one(group, settle);
         }
@@ -144,7 +144,7 @@ impl Committer<'_> {
                 Err(error) => return self.roll_back(self.database.fault(&error)),
             };
             let error = applied.err().map(|error| self.meaning(error));
-            if self.sqlite.is_autocommit() {
+            if self.sqlite().is_autocommit() {
                 // Invariant 3. This write is tried again like the others.
                 let error = error.unwrap_or_else(|| StoreError::Sqlite {
                     reason: "the transaction ended by itself".into(),
@@ -169,7 +169,7 @@ impl Committer<'_> {
     ) -> rusqlite::Result<Result<(), ApplyError>> {
         self.run("SAVEPOINT batch")?;
         let applied = self.apply(write, destroyed);
-        if self.sqlite.is_autocommit() {
+        if self.sqlite().is_autocommit() {
             return Ok(applied);
         }
         if applied.is_err() {
@@ -199,7 +199,7 @@ impl Committer<'_> {
     /// COMMIT, and what its answer means.
     fn finish(&self) -> Attempt {
         self.faults.crash_if_at(CrashPoint::Applied);
-        match self.faults.commit(self.sqlite, |_| self.run("COMMIT")) {
+        match self.faults.commit(self.sqlite(), |_| self.run("COMMIT")) {
             Ok(()) => {
                 self.faults.crash_if_at(CrashPoint::Committed);
                 Attempt::Committed
@@ -211,7 +211,7 @@ impl Committer<'_> {
 
     /// Ends a transaction that is not to be, unless SQLite has ended it.
     fn roll_back(&self, error: StoreError) -> Attempt {
-        if self.sqlite.is_autocommit() {
+        if self.sqlite().is_autocommit() {
             return Attempt::Failed(error);
         }
         match self.run("ROLLBACK") {
@@ -223,7 +223,7 @@ impl Committer<'_> {
     }
 
     fn apply(&self, write: &mut Write, destroyed: &HashSet<ActorNumber>) -> Result<(), ApplyError> {
-        self.faults.apply(self.sqlite)?;
+        self.faults.apply(self.sqlite())?;
         match write {
             Write::Commit { number, batch, .. } => {
                 if destroyed.contains(number) {
@@ -232,15 +232,15 @@ impl Committer<'_> {
                 self.apply_batch(*number, batch)
             }
             Write::Create { actor, made, .. } => {
-                *made = Some(directory::create(self.sqlite, self.database, actor)?);
+                *made = Some(directory::create(self.sqlite(), self.database, actor)?);
                 Ok(())
             }
             Write::Destroy { number, existed, .. } => {
-                *existed = directory::destroy(self.sqlite, *number)?;
+                *existed = directory::destroy(self.sqlite(), *number)?;
                 Ok(())
             }
             Write::Sweep { more } => {
-                *more = rows::sweep(self.sqlite, SWEEP_ROWS)?;
+                *more = rows::sweep(self.sqlite(), SWEEP_ROWS)?;
                 Ok(())
             }
         }
@@ -255,22 +255,22 @@ impl Committer<'_> {
             Standing::Unknown => return Err(self.absent(number)?),
         }
         for op in &batch.ops {
-            rows::apply(self.sqlite, number, op)?;
+            rows::apply(self.sqlite(), number, op)?;
         }
         if let Some(alarm) = batch.alarm {
-            directory::put_alarm(self.sqlite, number, alarm)?;
+            directory::put_alarm(self.sqlite(), number, alarm)?;
         }
         Ok(())
     }
 
     /// The first write of a generation: it finds out whether the actor is there.
     fn enter(&self, number: ActorNumber, generation: Generation) -> Result<(), ApplyError> {
-        if !directory::put_generation(self.sqlite, number, generation)? {
+        if !directory::put_generation(self.sqlite(), number, generation)? {
             return Err(self.absent(number)?);
         }
         let epoch = epoch_of(generation);
         if epoch != self.fence.epoch() {
-            super::schema::raise_epoch_to(self.sqlite, epoch)?;
+            super::schema::raise_epoch_to(self.sqlite(), epoch)?;
         }
         Ok(())
     }
@@ -278,12 +278,16 @@ impl Committer<'_> {
     /// Why an actor cannot be written here: it has no row, or, having one, has
     /// ended this generation or left the shared store.
     fn absent(&self, number: ActorNumber) -> rusqlite::Result<ApplyError> {
-        let is_there = directory::exists(self.sqlite, number)?;
+        let is_there = directory::exists(self.sqlite(), number)?;
         Ok(ApplyError::Refused(if is_there { StoreError::Stale } else { StoreError::NotFound }))
     }
 
+    fn sqlite(&self) -> &Connection {
+        &self.connection.sqlite
+    }
+
     fn run(&self, sql: &str) -> rusqlite::Result<()> {
-        self.sqlite.prepare_cached(sql)?.execute([])?;
+        self.sqlite().prepare_cached(sql)?.execute([])?;
         Ok(())
     }
 
@@ -291,6 +295,7 @@ impl Committer<'_> {
         self.counters.commits.add(1);
         self.counters.batches.add(batches);
         self.counters.largest_group.raise(batches);
+        self.connection.count_frames(self.counters);
     }
 }
 

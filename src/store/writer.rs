@@ -26,6 +26,7 @@ use super::options::{StoreObserver, StoreOptions};
 use super::queue::{GroupLimit, Next};
 use super::shared::Shared;
 use super::{StoreError, rows};
+use crate::time::Instant;
 
 /// What the writer thread owns.
 pub(super) struct Writer {
@@ -77,7 +78,8 @@ impl Writer {
             is_doubtful: false,
         };
         // Opening has written, and a crash may have left a log.
-        writer.gauge_log();
+        let now = writer.options.clock.now();
+        writer.gauge_log(now);
         writer
     }
 
@@ -139,8 +141,10 @@ impl Writer {
     fn commit(&mut self, group: Vec<Write>) {
         let Some(connection) = &self.connection else { return };
         let shared = Arc::clone(&self.shared);
+        // Before the answers: whoever hears one and moves the clock moves it past this.
+        let began = self.options.clock.now();
         let committer = Committer {
-            sqlite: &connection.sqlite,
+            connection,
             database: &shared.database,
             fence: &shared.fence,
             faults: &self.options.faults,
@@ -149,7 +153,7 @@ impl Writer {
         let sweep = &mut self.sweep;
         let end = committer.commit(group, &mut |settled| settle(&shared, sweep, settled));
         self.options.faults.crash_if_at(CrashPoint::Answered);
-        self.gauge_log();
+        self.gauge_log(began);
         match end {
             GroupEnd::Settled { committed, full } => {
                 self.is_full = full;
@@ -161,11 +165,10 @@ impl Writer {
         }
     }
 
-    fn gauge_log(&mut self) {
-        if let Some(frames) = self.connection.as_ref().and_then(WriteConnection::take_frames) {
-            self.shared.counters.wal_frames.set(frames);
-            self.shared.counters.largest_wal_frames.raise(frames as usize);
-            self.log.committed(frames, self.options.clock.now());
+    /// Notes how far the log has grown by what began at `began`.
+    fn gauge_log(&mut self, began: Instant) {
+        if let Some(frames) = self.connection.as_ref().and_then(WriteConnection::grown_to) {
+            self.log.committed(frames, began);
         }
     }
 
