@@ -367,6 +367,25 @@ fn a_fail_stop_answers_what_is_queued_and_ends_the_generations_that_wrote() {
 }
 
 #[test]
+fn an_actor_whose_destruction_is_in_doubt_is_written_by_nobody_until_it_is_opened_again() {
+    for kept in [true, false] {
+        let bench = Bench::new(1);
+        let (number, generation) = bench.actors[0];
+        bench.faults.fail_commits(1, CommitFault::SyncFailed { kept });
+
+        let destruction = wait(bench.store.destroy(number));
+
+        assert!(matches!(destruction, Err(StoreError::OutcomeUnknown { .. })));
+        assert_eq!(*bench.told.revoked.lock(), [(number, generation)]);
+        let gone = if kept { StoreError::NotFound } else { StoreError::Stale };
+        assert_eq!(bench.save(0, "x"), Err(gone));
+        let next = bench.store.open_generation(number);
+        let saved = save(&bench.store, number, next, "x");
+        assert_eq!(saved, if kept { Err(StoreError::NotFound) } else { Ok(()) });
+    }
+}
+
+#[test]
 fn while_the_store_is_stopped_nothing_is_read() {
     let bench = Bench::new(1);
     let (number, _) = bench.actors[0];

@@ -231,3 +231,16 @@ impl From<rusqlite::Error> for ApplyError {
         Self::Sqlite(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_ends_before_the_first_bytes_that_do_not_begin_with_it() {
+        assert_eq!(end_of_prefix(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(end_of_prefix(b"a\xff"), Some(b"b".to_vec()));
+        assert_eq!(end_of_prefix(b"\xff\xff"), None);
+        assert_eq!(end_of_prefix(b""), None);
+    }
+}

@@ -81,8 +81,8 @@ impl fmt::Debug for StoreOptions {
 /// would keep it open for ever.
 pub trait StoreObserver: Send + Sync {
     /// A commit ended in the unknown. Nothing is written or read until the store
-    /// has been reopened. Each of `revoked` had writes waiting and has ended; it
-    /// is told before those writes are answered.
+    /// has been reopened. Each of `revoked` had writes waiting, or its actor's end
+    /// did, and has ended; it is told before those writes are answered.
     fn failed_stop(&self, revoked: &[(ActorNumber, Generation)]) {
         let _ = revoked;
     }

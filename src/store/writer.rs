@@ -25,7 +25,8 @@ use super::job::{Read, Write, guarded};
 use super::options::{StoreObserver, StoreOptions};
 use super::queue::{GroupLimit, Next};
 use super::shared::Shared;
-use super::{StoreError, rows};
+use super::{ActorNumber, StoreError, rows};
+use crate::ids::Generation;
 use crate::time::Instant;
 
 /// What the writer thread owns.
@@ -184,14 +185,8 @@ impl Writer {
         shared.queue.settle(unsettled.iter().filter_map(Write::number));
         let mut writes = unsettled;
         writes.extend(shared.queue.take_writes());
-        let revoked: Vec<_> = writes
-            .iter()
-            .filter_map(|write| match write {
-                Write::Commit { number, batch, .. } => Some((*number, batch.generation)),
-                _ => None,
-            })
-            .filter(|&(number, generation)| shared.fence.revoke(number, generation))
-            .collect();
+        let revoked: Vec<_> =
+            writes.iter().filter_map(|write| end_generation(&shared, write)).collect();
         self.tell("failed_stop", |observer| observer.failed_stop(&revoked));
         let error = StoreError::OutcomeUnknown { path, reason: reason.clone() };
         for write in writes {
@@ -304,6 +299,21 @@ impl Writer {
         if let Some(observer) = &self.options.observer {
             guarded(what, || call(&**observer));
         }
+    }
+}
+
+/// Ends the generation that a write of unknown outcome belongs to, or whose actor
+/// it may have destroyed; says which one it was.
+fn end_generation(shared: &Shared, write: &Write) -> Option<(ActorNumber, Generation)> {
+    match write {
+        Write::Commit { number, batch, .. } => {
+            let ended = shared.fence.revoke(*number, batch.generation);
+            ended.then_some((*number, batch.generation))
+        }
+        Write::Destroy { number, .. } => {
+            shared.fence.forget(*number).map(|generation| (*number, generation))
+        }
+        Write::Create { .. } | Write::Sweep { .. } => None,
     }
 }
 
