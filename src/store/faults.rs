@@ -94,8 +94,8 @@ mod armed {
 
     #[derive(Debug, Default)]
     struct State {
-        /// The faults of the next commits, first one first.
-        commits: std::collections::VecDeque<CommitFault>,
+        /// What happens to the next commits, first one first.
+        commits: std::collections::VecDeque<Option<CommitFault>>,
         /// How many writes are applied before one loses the transaction.
         applies_until_loss: Option<u32>,
         /// Where the group after the current one dies.
@@ -108,9 +108,14 @@ mod armed {
     }
 
     impl Faults {
-        /// Makes the next `count` commits fail.
+        /// Makes `count` commits fail, after those that this was said of before.
         pub fn fail_commits(&self, count: usize, fault: CommitFault) {
-            self.0.lock().commits.extend(std::iter::repeat_n(fault, count));
+            self.0.lock().commits.extend(std::iter::repeat_n(Some(fault), count));
+        }
+
+        /// Lets `count` commits pass before the faults that are ordered next.
+        pub fn pass_commits(&self, count: usize) {
+            self.0.lock().commits.extend(std::iter::repeat_n(None, count));
         }
 
         /// Makes the write after the next `skipped` ones fail with FULL and lose
@@ -168,7 +173,7 @@ mod armed {
             sqlite: &Connection,
             commit: impl FnOnce(&Connection) -> rusqlite::Result<()>,
         ) -> rusqlite::Result<()> {
-            let fault = self.0.lock().commits.pop_front();
+            let fault = self.0.lock().commits.pop_front().flatten();
             let Some(fault) = fault else { return commit(sqlite) };
             let (kept, code) = match fault {
                 CommitFault::Busy => return Err(failure(ffi::SQLITE_BUSY)),

@@ -44,7 +44,7 @@ pub(super) type Settle<'a> = &'a mut dyn FnMut(Vec<(Write, Result<(), StoreError
 pub(super) enum GroupEnd {
     /// Every write has been settled.
     Settled {
-        /// Whether anything was committed.
+        /// Whether any write was committed.
         committed: bool,
         /// Whether the last attempt found no room.
         full: bool,
@@ -55,6 +55,8 @@ pub(super) enum GroupEnd {
         unsettled: Vec<Write>,
         /// What SQLite said.
         reason: String,
+        /// Whether a commit before it succeeded.
+        committed: bool,
     },
 }
 
@@ -76,30 +78,27 @@ impl Committer<'_> {
             return self.one_by_one(group, settle);
         }
         let mut errors = vec![None; group.len()];
-        match self.together(&mut group, &mut errors) {
-            Attempt::Committed => {
-                self.count_commit(group.len());
-                self.counters
-                    .full
-                    .add(errors.iter().flatten().filter(|error| is_full(error)).count());
-                settle(group.into_iter().zip(errors.into_iter().map(result)).collect());
-                GroupEnd::Settled { committed: true, full: false }
-            }
+        let attempt = self.together(&mut group, &mut errors);
+        let fulls = errors.iter().flatten().filter(|error| is_full(error)).count();
+        self.counters.full.add(fulls);
+        if let Attempt::Committed = attempt {
+            let committed = errors.iter().any(Option::is_none);
+            self.count_commit(group.len());
+            settle(group.into_iter().zip(errors.into_iter().map(result)).collect());
+            return GroupEnd::Settled { committed, full: false };
+        }
+        // Those that failed by themselves have failed for certain.
+        let (failed, others): (Vec<_>, Vec<_>) =
+            group.into_iter().zip(errors).partition(|(_, error)| error.is_some());
+        let others = others.into_iter().map(|(write, _)| write).collect();
+        settle(failed.into_iter().map(|(write, error)| (write, result(error))).collect());
+        match attempt {
             Attempt::Unknown(reason) => {
-                let (failed, unsettled): (Vec<_>, Vec<_>) =
-                    group.into_iter().zip(errors).partition(|(_, error)| error.is_some());
-                settle(failed.into_iter().map(|(write, error)| (write, result(error))).collect());
-                GroupEnd::Unknown {
-                    unsettled: unsettled.into_iter().map(|(write, _)| write).collect(),
-                    reason,
-                }
+                GroupEnd::Unknown { unsettled: others, reason, committed: false }
             }
-            Attempt::Failed(_) => {
+            Attempt::Failed(_) | Attempt::Committed => {
                 self.counters.replays.add(1);
-                let (failed, again): (Vec<_>, Vec<_>) =
-                    group.into_iter().zip(errors).partition(|(_, error)| error.is_some());
-                settle(failed.into_iter().map(|(write, error)| (write, result(error))).collect());
-                self.one_by_one(again.into_iter().map(|(write, _)| write).collect(), settle)
+                self.one_by_one(others, settle)
             }
         }
     }
@@ -124,7 +123,7 @@ impl Committer<'_> {
                 }
                 Attempt::Unknown(reason) => {
                     let unsettled = std::iter::once(write).chain(left).collect();
-                    return GroupEnd::Unknown { unsettled, reason };
+                    return GroupEnd::Unknown { unsettled, reason, committed };
                 }
             };
             settle(vec![(write, result)]);

@@ -87,10 +87,12 @@ pub trait StoreObserver: Send + Sync {
         let _ = revoked;
     }
 
-    /// The store was reopened: what it reads is the truth.
+    /// The store was reopened: what is read from here on is the truth. Told before
+    /// anything is.
     fn reopened(&self) {}
 
-    /// The store answers nothing but this error from here on.
+    /// The store answers nothing but this error until it is closed. Told before
+    /// the first such answer.
     fn down(&self, error: &StoreError) {
         let _ = error;
     }

@@ -155,14 +155,13 @@ impl Writer {
         let end = committer.commit(group, &mut |settled| settle(&shared, sweep, settled));
         self.options.faults.crash_if_at(CrashPoint::Answered);
         self.gauge_log(began);
+        let (GroupEnd::Settled { committed, .. } | GroupEnd::Unknown { committed, .. }) = &end;
+        if *committed {
+            self.is_doubtful = false;
+        }
         match end {
-            GroupEnd::Settled { committed, full } => {
-                self.is_full = full;
-                if committed {
-                    self.is_doubtful = false;
-                }
-            }
-            GroupEnd::Unknown { unsettled, reason } => self.fail_stop(unsettled, reason),
+            GroupEnd::Settled { full, .. } => self.is_full = full,
+            GroupEnd::Unknown { unsettled, reason, .. } => self.fail_stop(unsettled, reason),
         }
     }
 
@@ -199,10 +198,10 @@ impl Writer {
         if let Err(error) = self.reopen() {
             return self.go_down(format!("it could not be reopened: {error}"));
         }
+        self.tell("reopened", |observer| observer.reopened());
         if let Some(readers) = &shared.readers {
             readers.resume();
         }
-        self.tell("reopened", |observer| observer.reopened());
     }
 
     fn reopen(&mut self) -> Result<(), StoreError> {
@@ -243,11 +242,11 @@ impl Writer {
         if let Some(connection) = self.connection.take() {
             connection.abandon();
         }
+        self.tell("down", |observer| observer.down(&error));
         self.shared.queue.fail(&error);
         if let Some(readers) = &self.shared.readers {
             readers.fail(&error);
         }
-        self.tell("down", |observer| observer.down(&error));
     }
 
     fn checkpoint(&mut self) {
