@@ -1,5 +1,7 @@
 //! The directory and the rows of actors, the same in a folder and in memory.
 
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
+
 #[path = "support/store.rs"]
 mod support;
 
@@ -290,4 +292,22 @@ fn an_actor_and_its_key_survive_a_reopening() {
     assert_eq!(stored(&store, row.number), Some(Bytes::from_static(b"kept")));
     assert!(store.open_generation(row.number) > first);
     assert_eq!(save(&store, row.number, first, "x"), Err(StoreError::Stale));
+}
+
+#[test]
+fn a_write_while_another_connection_writes_is_refused_as_busy_and_works_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let number = make(&store, 1).number;
+    let generation = store.open_generation(number);
+    let other = rusqlite::Connection::open(dir.path().join("actors.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+
+    let refused = save(&store, number, generation, "a");
+    other.execute_batch("ROLLBACK").unwrap();
+
+    let path = dir.path().join("actors.db").display().to_string();
+    assert_eq!(refused, Err(StoreError::Busy { path }));
+    assert_eq!(stored(&store, number), None);
+    save(&store, number, generation, "b").unwrap();
 }

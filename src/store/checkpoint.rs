@@ -19,55 +19,53 @@ pub(super) const IDLE: Duration = Duration::from_millis(500);
 /// How often in a row a reader may keep a checkpoint from its end before it is logged.
 const PATIENCE: u32 = 10;
 
-/// What the log holds and how much of it is copied.
+/// What the log holds and whether all of it is copied.
 #[derive(Debug)]
 pub(super) struct LogGauge {
     frames: u32,
-    copied: u32,
+    /// Whether any of the frames is not in the database file.
+    has_rest: bool,
     cut_short: u32,
     /// The last commit or the last attempt to copy.
     quiet_since: Instant,
 }
 
 impl LogGauge {
-    /// A log that was just found or emptied.
-    pub(super) fn new(frames: u32, now: Instant) -> Self {
-        Self { frames, copied: 0, cut_short: 0, quiet_since: now }
+    /// An empty log.
+    pub(super) fn new(now: Instant) -> Self {
+        Self { frames: 0, has_rest: false, cut_short: 0, quiet_since: now }
     }
 
-    /// Notes a commit, after which the log has this many frames.
+    /// Notes commits that wrote something, after which the log has this many frames.
     pub(super) fn committed(&mut self, frames: u32, now: Instant) {
-        if frames < self.frames {
-            // The log began anew.
-            self.copied = 0;
-        }
         self.frames = frames;
+        self.has_rest = true;
         self.quiet_since = now;
     }
 
     /// Whether to copy now, between two groups.
     pub(super) fn is_due(&self) -> bool {
-        self.frames >= DUE_FRAMES && self.has_rest()
+        self.has_rest && self.frames >= DUE_FRAMES
     }
 
     /// How long to wait for work before asking [`LogGauge::is_due_when_idle`];
     /// `None` when nothing is left to copy.
     pub(super) fn patience(&self) -> Option<Duration> {
-        self.has_rest().then_some(IDLE)
+        self.has_rest.then_some(IDLE)
     }
 
-    /// Whether to copy now that no work came.
+    /// Whether to copy when no work came.
     pub(super) fn is_due_when_idle(&self, now: Instant) -> bool {
-        self.has_rest() && now.since(self.quiet_since) >= IDLE
+        self.has_rest && now.since(self.quiet_since) >= IDLE
     }
 
     /// Notes how far a checkpoint came; says whether it is time to log that a
     /// reader pins the log.
     pub(super) fn checkpointed(&mut self, reached: Checkpointed, now: Instant) -> bool {
         self.frames = reached.frames;
-        self.copied = reached.copied;
+        self.has_rest = !reached.is_whole();
         self.quiet_since = now;
-        if self.has_rest() {
+        if self.has_rest {
             return self.count_cut_short();
         }
         self.cut_short = 0;
@@ -84,10 +82,6 @@ impl LogGauge {
         self.cut_short = self.cut_short.saturating_add(1);
         self.cut_short == PATIENCE
     }
-
-    fn has_rest(&self) -> bool {
-        self.copied < self.frames
-    }
 }
 
 #[cfg(test)]
@@ -102,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_checkpoint_is_due_at_2000_frames_and_not_before() {
-        let mut log = LogGauge::new(0, START);
+        let mut log = LogGauge::new(START);
 
         log.committed(1_999, START);
         assert!(!log.is_due());
@@ -112,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_rest_is_copied_after_half_a_second_without_a_commit() {
-        let mut log = LogGauge::new(0, START);
+        let mut log = LogGauge::new(START);
         assert_eq!(log.patience(), None);
 
         log.committed(5, at(100));
@@ -125,8 +119,19 @@ mod tests {
     }
 
     #[test]
+    fn a_log_that_is_copied_whole_has_a_rest_again_after_as_many_frames_as_before() {
+        let mut log = LogGauge::new(START);
+        log.committed(3, START);
+        log.checkpointed(Checkpointed { frames: 3, copied: 3 }, START);
+
+        log.committed(3, START);
+
+        assert_eq!(log.patience(), Some(IDLE));
+    }
+
+    #[test]
     fn a_log_that_is_copied_whole_is_not_due_until_it_has_more() {
-        let mut log = LogGauge::new(0, START);
+        let mut log = LogGauge::new(START);
         log.committed(3_000, START);
 
         log.checkpointed(Checkpointed { frames: 3_000, copied: 3_000 }, START);
@@ -139,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_pinned_log_is_tried_after_each_group_and_logged_once() {
-        let mut log = LogGauge::new(0, START);
+        let mut log = LogGauge::new(START);
         let mut logged = 0;
 
         for group in 0..30 {
@@ -154,7 +159,7 @@ mod tests {
 
     #[test]
     fn an_attempt_that_failed_is_not_repeated_before_the_next_pause() {
-        let mut log = LogGauge::new(0, START);
+        let mut log = LogGauge::new(START);
         log.committed(5, START);
 
         log.checkpoint_failed(at(500));

@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::ErrorCode;
@@ -16,6 +16,7 @@ use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, OpenFlags};
 
+use super::stats::Counters;
 use super::{StoreError, schema};
 
 /// More statements than the store has, so that none is ever prepared twice.
@@ -43,9 +44,11 @@ pub(super) enum Database {
 pub(super) struct WriteConnection {
     /// The connection.
     pub(super) sqlite: Connection,
-    /// How many frames the write-ahead log has, as of the last commit; set by
-    /// SQLite's hook on the committing thread.
+    /// How many frames the write-ahead log has after a commit that wrote any; set
+    /// by SQLite's hook on the committing thread, taken by the writer.
     frames: Arc<AtomicU32>,
+    /// Whether the hook was called since the writer last asked.
+    has_grown: Arc<AtomicBool>,
 }
 
 /// How far a checkpoint came.
@@ -55,6 +58,13 @@ pub(super) struct Checkpointed {
     pub(super) frames: u32,
     /// Frames of these that are in the database file.
     pub(super) copied: u32,
+}
+
+impl Checkpointed {
+    /// Whether nothing is left to copy.
+    pub(super) fn is_whole(self) -> bool {
+        self.copied >= self.frames
+    }
 }
 
 impl Database {
@@ -108,14 +118,15 @@ impl Database {
             )?;
             sqlite.execute_batch(FULL_FLUSH)?;
         }
-        let frames = Arc::new(AtomicU32::new(0));
-        let counted = Arc::clone(&frames);
+        let (frames, has_grown) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
+        let (count, grown) = (Arc::clone(&frames), Arc::clone(&has_grown));
         // After the pragma above, which would replace the hook.
         sqlite.wal_hook(Some(move |_: &mut Wal, frames: std::ffi::c_int| {
-            counted.store(u32::try_from(frames).unwrap_or(0), Ordering::Relaxed);
+            count.store(u32::try_from(frames).unwrap_or(0), Ordering::Relaxed);
+            grown.store(true, Ordering::Relaxed);
             Ok(())
         }))?;
-        Ok(WriteConnection { sqlite, frames })
+        Ok(WriteConnection { sqlite, frames, has_grown })
     }
 
     /// Opens a connection that can only read. The file must exist.
@@ -174,9 +185,18 @@ pub(super) fn is_certain(error: &rusqlite::Error) -> bool {
 }
 
 impl WriteConnection {
-    /// Frames in the log as of the last commit; zero in memory.
-    pub(super) fn frames(&self) -> u32 {
-        self.frames.load(Ordering::Relaxed)
+    /// Notes how many frames the log has.
+    pub(super) fn count_frames(&self, counters: &Counters) {
+        let frames = self.frames.load(Ordering::Relaxed);
+        counters.wal_frames.set(frames);
+        counters.largest_wal_frames.raise(frames as usize);
+    }
+
+    /// How many frames the log has, if any were written since the last call;
+    /// never in memory.
+    pub(super) fn grown_to(&self) -> Option<u32> {
+        let has_grown = self.has_grown.swap(false, Ordering::Relaxed);
+        has_grown.then(|| self.frames.load(Ordering::Relaxed))
     }
 
     /// Copies frames of the log into the database file.

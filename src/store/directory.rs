@@ -8,7 +8,12 @@ use super::job::Created;
 use super::{ActorNumber, ActorRow, ListFilter, NewActor, Place, StoreError};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
-const COLUMNS: &str = "num, id, name, key, place, created_at";
+/// The columns of [`Stored`], within a constant text.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!("SELECT num, id, name, key, place, created_at FROM directory WHERE ", $rest)
+    };
+}
 
 /// A row as it is stored, before its columns are checked.
 struct Stored {
@@ -62,7 +67,7 @@ pub(super) fn find(
     key: &[u8],
 ) -> Result<Option<ActorRow>, StoreError> {
     sqlite
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM directory WHERE name = ?1 AND key = ?2"))
+        .prepare_cached(select!("name = ?1 AND key = ?2"))
         .and_then(|mut query| query.query_row(params![name.as_str(), key], Stored::read).optional())
         .map_err(|error| database.fault(&error))?
         .map(|stored| stored.check(database))
@@ -76,7 +81,7 @@ pub(super) fn find_by_id(
     id: ActorId,
 ) -> Result<Option<ActorRow>, StoreError> {
     sqlite
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM directory WHERE id = ?1"))
+        .prepare_cached(select!("id = ?1"))
         .and_then(|mut query| query.query_row([id.to_bytes()], Stored::read).optional())
         .map_err(|error| database.fault(&error))?
         .map(|stored| stored.check(database))
@@ -90,7 +95,7 @@ pub(super) fn list(
     filter: &ListFilter,
 ) -> Result<Vec<ActorRow>, StoreError> {
     // Only what is asked for is in the text, so that the planner may choose.
-    let mut sql = format!("SELECT {COLUMNS} FROM directory WHERE num > ?1");
+    let mut sql = select!("num > ?1").to_owned();
     let mut values = vec![Value::from(filter.after.map_or(0, |number| number.0))];
     if let Some(name) = &filter.name {
         values.push(Value::from(name.as_str().to_owned()));
@@ -224,5 +229,18 @@ pub(super) enum ApplyError {
 impl From<rusqlite::Error> for ApplyError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_ends_before_the_first_bytes_that_do_not_begin_with_it() {
+        assert_eq!(end_of_prefix(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(end_of_prefix(b"a\xff"), Some(b"b".to_vec()));
+        assert_eq!(end_of_prefix(b"\xff\xff"), None);
+        assert_eq!(end_of_prefix(b""), None);
     }
 }

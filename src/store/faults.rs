@@ -94,10 +94,13 @@ mod armed {
 
     #[derive(Debug, Default)]
     struct State {
-        /// The faults of the next commits, first one first.
-        commits: std::collections::VecDeque<CommitFault>,
+        /// What happens to the next commits, first one first.
+        commits: std::collections::VecDeque<Option<CommitFault>>,
         /// How many writes are applied before one loses the transaction.
         applies_until_loss: Option<u32>,
+        /// Where the group after the current one dies.
+        crash_next: Option<CrashPoint>,
+        /// Where the current group dies.
         crash_at: Option<CrashPoint>,
         failing_reopens: u32,
         /// The limit to set before the next group.
@@ -105,9 +108,14 @@ mod armed {
     }
 
     impl Faults {
-        /// Makes the next `count` commits fail.
+        /// Makes `count` commits fail, after those that this was said of before.
         pub fn fail_commits(&self, count: usize, fault: CommitFault) {
-            self.0.lock().commits.extend(std::iter::repeat_n(fault, count));
+            self.0.lock().commits.extend(std::iter::repeat_n(Some(fault), count));
+        }
+
+        /// Lets `count` commits pass before the faults that are ordered next.
+        pub fn pass_commits(&self, count: usize) {
+            self.0.lock().commits.extend(std::iter::repeat_n(None, count));
         }
 
         /// Makes the write after the next `skipped` ones fail with FULL and lose
@@ -116,9 +124,9 @@ mod armed {
             self.0.lock().applies_until_loss = Some(skipped);
         }
 
-        /// Aborts the process the next time the writer comes to `point`.
+        /// Aborts the process at `point` of the group that begins next.
         pub fn crash_at(&self, point: CrashPoint) {
-            self.0.lock().crash_at = Some(point);
+            self.0.lock().crash_next = Some(point);
         }
 
         /// Makes the next `count` attempts to reopen the database fail.
@@ -133,7 +141,12 @@ mod armed {
         }
 
         pub(in crate::store) fn before_group(&self, sqlite: &Connection) {
-            let Some(pages) = self.0.lock().max_pages.take() else { return };
+            let pages = {
+                let mut state = self.0.lock();
+                state.crash_at = state.crash_next.take();
+                state.max_pages.take()
+            };
+            let Some(pages) = pages else { return };
             sqlite
                 .execute_batch(&format!("PRAGMA max_page_count={pages}"))
                 .expect("a pragma that only sets a number");
@@ -160,7 +173,7 @@ mod armed {
             sqlite: &Connection,
             commit: impl FnOnce(&Connection) -> rusqlite::Result<()>,
         ) -> rusqlite::Result<()> {
-            let fault = self.0.lock().commits.pop_front();
+            let fault = self.0.lock().commits.pop_front().flatten();
             let Some(fault) = fault else { return commit(sqlite) };
             let (kept, code) = match fault {
                 CommitFault::Busy => return Err(failure(ffi::SQLITE_BUSY)),

@@ -79,9 +79,10 @@ impl Fence {
         is_current
     }
 
-    /// Ends whatever is current of an actor that is destroyed.
-    pub(super) fn forget(&self, number: ActorNumber) {
-        self.current.lock().remove(&number);
+    /// Ends whatever is current of an actor that is or may be destroyed, and
+    /// returns it.
+    pub(super) fn forget(&self, number: ActorNumber) -> Option<Generation> {
+        self.current.lock().remove(&number).map(|entry| entry.generation)
     }
 
     pub(super) fn standing(&self, number: ActorNumber, generation: Generation) -> Standing {

@@ -65,6 +65,19 @@ impl Folder {
         self.path.join(DATABASE_FILE)
     }
 
+    /// Refuses a log whose database is gone: SQLite would replay it into a new one.
+    pub(super) fn refuse_orphaned_log(&self) -> Result<(), StoreError> {
+        let log = self.path.join(format!("{DATABASE_FILE}-wal"));
+        let has_log = fs::metadata(&log).is_ok_and(|log| log.len() > 0);
+        if has_log && !self.database().exists() {
+            return Err(StoreError::Corrupt {
+                path: log.display().to_string(),
+                reason: format!("the database {DATABASE_FILE} that it belongs to is missing"),
+            });
+        }
+        Ok(())
+    }
+
     /// Makes the names of the files in the folder durable.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         sync_directory(&self.path).map_err(|error| unusable(&self.path, &error))

@@ -16,7 +16,7 @@ use std::collections::HashSet;
 
 use rusqlite::Connection;
 
-use super::connection::{Database, is_certain};
+use super::connection::{Database, WriteConnection, is_certain};
 use super::directory::{self, ApplyError};
 use super::faults::{CrashPoint, Faults};
 use super::fence::{Fence, Standing, epoch_of};
@@ -30,7 +30,7 @@ const SWEEP_ROWS: u32 = 1_000;
 
 /// What a group is committed with.
 pub(super) struct Committer<'a> {
-    pub(super) sqlite: &'a Connection,
+    pub(super) connection: &'a WriteConnection,
     pub(super) database: &'a Database,
     pub(super) fence: &'a Fence,
     pub(super) faults: &'a Faults,
@@ -44,7 +44,7 @@ pub(super) type Settle<'a> = &'a mut dyn FnMut(Vec<(Write, Result<(), StoreError
 pub(super) enum GroupEnd {
     /// Every write has been settled.
     Settled {
-        /// Whether anything was committed.
+        /// Whether any write was committed.
         committed: bool,
         /// Whether the last attempt found no room.
         full: bool,
@@ -55,6 +55,8 @@ pub(super) enum GroupEnd {
         unsettled: Vec<Write>,
         /// What SQLite said.
         reason: String,
+        /// Whether a commit before it succeeded.
+        committed: bool,
     },
 }
 
@@ -71,35 +73,32 @@ enum Attempt {
 impl Committer<'_> {
     /// Commits the writes and settles each of them, unless the outcome is unknown.
     pub(super) fn commit(&self, mut group: Vec<Write>, settle: Settle<'_>) -> GroupEnd {
-        self.faults.before_group(self.sqlite);
+        self.faults.before_group(self.sqlite());
         if group.len() == 1 {
             return self.one_by_one(group, settle);
         }
         let mut errors = vec![None; group.len()];
-        match self.together(&mut group, &mut errors) {
-            Attempt::Committed => {
-                self.count_commit(group.len());
-                self.counters
-                    .full
-                    .add(errors.iter().flatten().filter(|error| is_full(error)).count());
-                settle(group.into_iter().zip(errors.into_iter().map(result)).collect());
-                GroupEnd::Settled { committed: true, full: false }
-            }
+        let attempt = self.together(&mut group, &mut errors);
+        let fulls = errors.iter().flatten().filter(|error| is_full(error)).count();
+        self.counters.full.add(fulls);
+        if let Attempt::Committed = attempt {
+            let committed = errors.iter().any(Option::is_none);
+            self.count_commit(group.len());
+            settle(group.into_iter().zip(errors.into_iter().map(result)).collect());
+            return GroupEnd::Settled { committed, full: false };
+        }
+        // Those that failed by themselves have failed for certain.
+        let (failed, others): (Vec<_>, Vec<_>) =
+            group.into_iter().zip(errors).partition(|(_, error)| error.is_some());
+        let others = others.into_iter().map(|(write, _)| write).collect();
+        settle(failed.into_iter().map(|(write, error)| (write, result(error))).collect());
+        match attempt {
             Attempt::Unknown(reason) => {
-                let (failed, unsettled): (Vec<_>, Vec<_>) =
-                    group.into_iter().zip(errors).partition(|(_, error)| error.is_some());
-                settle(failed.into_iter().map(|(write, error)| (write, result(error))).collect());
-                GroupEnd::Unknown {
-                    unsettled: unsettled.into_iter().map(|(write, _)| write).collect(),
-                    reason,
-                }
+                GroupEnd::Unknown { unsettled: others, reason, committed: false }
             }
-            Attempt::Failed(_) => {
+            Attempt::Failed(_) | Attempt::Committed => {
                 self.counters.replays.add(1);
-                let (failed, again): (Vec<_>, Vec<_>) =
-                    group.into_iter().zip(errors).partition(|(_, error)| error.is_some());
-                settle(failed.into_iter().map(|(write, error)| (write, result(error))).collect());
-                self.one_by_one(again.into_iter().map(|(write, _)| write).collect(), settle)
+                self.one_by_one(others, settle)
             }
         }
     }
@@ -124,7 +123,7 @@ impl Committer<'_> {
                 }
                 Attempt::Unknown(reason) => {
                     let unsettled = std::iter::once(write).chain(left).collect();
-                    return GroupEnd::Unknown { unsettled, reason };
+                    return GroupEnd::Unknown { unsettled, reason, committed };
                 }
             };
             settle(vec![(write, result)]);
@@ -144,7 +143,7 @@ impl Committer<'_> {
                 Err(error) => return self.roll_back(self.database.fault(&error)),
             };
             let error = applied.err().map(|error| self.meaning(error));
-            if self.sqlite.is_autocommit() {
+            if self.sqlite().is_autocommit() {
                 // Invariant 3. This write is tried again like the others.
                 let error = error.unwrap_or_else(|| StoreError::Sqlite {
                     reason: "the transaction ended by itself".into(),
@@ -169,7 +168,7 @@ impl Committer<'_> {
     ) -> rusqlite::Result<Result<(), ApplyError>> {
         self.run("SAVEPOINT batch")?;
         let applied = self.apply(write, destroyed);
-        if self.sqlite.is_autocommit() {
+        if self.sqlite().is_autocommit() {
             return Ok(applied);
         }
         if applied.is_err() {
@@ -199,7 +198,7 @@ impl Committer<'_> {
     /// COMMIT, and what its answer means.
     fn finish(&self) -> Attempt {
         self.faults.crash_if_at(CrashPoint::Applied);
-        match self.faults.commit(self.sqlite, |_| self.run("COMMIT")) {
+        match self.faults.commit(self.sqlite(), |_| self.run("COMMIT")) {
             Ok(()) => {
                 self.faults.crash_if_at(CrashPoint::Committed);
                 Attempt::Committed
@@ -211,7 +210,7 @@ impl Committer<'_> {
 
     /// Ends a transaction that is not to be, unless SQLite has ended it.
     fn roll_back(&self, error: StoreError) -> Attempt {
-        if self.sqlite.is_autocommit() {
+        if self.sqlite().is_autocommit() {
             return Attempt::Failed(error);
         }
         match self.run("ROLLBACK") {
@@ -223,7 +222,7 @@ impl Committer<'_> {
     }
 
     fn apply(&self, write: &mut Write, destroyed: &HashSet<ActorNumber>) -> Result<(), ApplyError> {
-        self.faults.apply(self.sqlite)?;
+        self.faults.apply(self.sqlite())?;
         match write {
             Write::Commit { number, batch, .. } => {
                 if destroyed.contains(number) {
@@ -232,15 +231,15 @@ impl Committer<'_> {
                 self.apply_batch(*number, batch)
             }
             Write::Create { actor, made, .. } => {
-                *made = Some(directory::create(self.sqlite, self.database, actor)?);
+                *made = Some(directory::create(self.sqlite(), self.database, actor)?);
                 Ok(())
             }
             Write::Destroy { number, existed, .. } => {
-                *existed = directory::destroy(self.sqlite, *number)?;
+                *existed = directory::destroy(self.sqlite(), *number)?;
                 Ok(())
             }
             Write::Sweep { more } => {
-                *more = rows::sweep(self.sqlite, SWEEP_ROWS)?;
+                *more = rows::sweep(self.sqlite(), SWEEP_ROWS)?;
                 Ok(())
             }
         }
@@ -255,22 +254,22 @@ impl Committer<'_> {
             Standing::Unknown => return Err(self.absent(number)?),
         }
         for op in &batch.ops {
-            rows::apply(self.sqlite, number, op)?;
+            rows::apply(self.sqlite(), number, op)?;
         }
         if let Some(alarm) = batch.alarm {
-            directory::put_alarm(self.sqlite, number, alarm)?;
+            directory::put_alarm(self.sqlite(), number, alarm)?;
         }
         Ok(())
     }
 
     /// The first write of a generation: it finds out whether the actor is there.
     fn enter(&self, number: ActorNumber, generation: Generation) -> Result<(), ApplyError> {
-        if !directory::put_generation(self.sqlite, number, generation)? {
+        if !directory::put_generation(self.sqlite(), number, generation)? {
             return Err(self.absent(number)?);
         }
         let epoch = epoch_of(generation);
         if epoch != self.fence.epoch() {
-            super::schema::raise_epoch_to(self.sqlite, epoch)?;
+            super::schema::raise_epoch_to(self.sqlite(), epoch)?;
         }
         Ok(())
     }
@@ -278,12 +277,16 @@ impl Committer<'_> {
     /// Why an actor cannot be written here: it has no row, or, having one, has
     /// ended this generation or left the shared store.
     fn absent(&self, number: ActorNumber) -> rusqlite::Result<ApplyError> {
-        let is_there = directory::exists(self.sqlite, number)?;
+        let is_there = directory::exists(self.sqlite(), number)?;
         Ok(ApplyError::Refused(if is_there { StoreError::Stale } else { StoreError::NotFound }))
     }
 
+    fn sqlite(&self) -> &Connection {
+        &self.connection.sqlite
+    }
+
     fn run(&self, sql: &str) -> rusqlite::Result<()> {
-        self.sqlite.prepare_cached(sql)?.execute([])?;
+        self.sqlite().prepare_cached(sql)?.execute([])?;
         Ok(())
     }
 
@@ -291,6 +294,7 @@ impl Committer<'_> {
         self.counters.commits.add(1);
         self.counters.batches.add(batches);
         self.counters.largest_group.raise(batches);
+        self.connection.count_frames(self.counters);
     }
 }
 

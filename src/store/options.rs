@@ -40,7 +40,9 @@ impl Default for StoreLimits {
 /// Everything that opening a store needs to know but its place.
 #[derive(Clone)]
 pub struct StoreOptions {
-    /// The time; it decides when an idle store checkpoints.
+    /// The time. It decides whether the store has been idle for long enough to
+    /// checkpoint; the writer thread looks at it at least every 500 ms while
+    /// something is left to copy.
     pub clock: Clock,
     /// Who hears when the store fails, reopens or goes down.
     pub observer: Option<Arc<dyn StoreObserver>>,
@@ -74,20 +76,23 @@ impl fmt::Debug for StoreOptions {
     }
 }
 
-/// Hears of the store's troubles, on the writer thread. It must not block and
-/// must not wait for the store.
+/// Hears of the store's troubles, on the writer thread. It must not block, must
+/// not wait for the store, and holds the store weakly if at all: a strong handle
+/// would keep it open for ever.
 pub trait StoreObserver: Send + Sync {
     /// A commit ended in the unknown. Nothing is written or read until the store
-    /// has been reopened. Each of `revoked` had writes waiting and has ended; it
-    /// is told before those writes are answered.
+    /// has been reopened. Each of `revoked` had writes waiting, or its actor's end
+    /// did, and has ended; it is told before those writes are answered.
     fn failed_stop(&self, revoked: &[(ActorNumber, Generation)]) {
         let _ = revoked;
     }
 
-    /// The store was reopened: what it reads is the truth.
+    /// The store was reopened: what is read from here on is the truth. Told before
+    /// anything is.
     fn reopened(&self) {}
 
-    /// The store answers nothing but this error from here on.
+    /// The store answers nothing but this error until it is closed. Told before
+    /// the first such answer.
     fn down(&self, error: &StoreError) {
         let _ = error;
     }

@@ -123,13 +123,17 @@ fn version(sqlite: &Connection, database: &Database) -> Result<i64, StoreError> 
 
 /// Raises the epoch of the process durably and returns it.
 pub(super) fn raise_epoch(sqlite: &Connection, database: &Database) -> Result<u32, StoreError> {
-    sqlite
-        .query_row(
-            "UPDATE store_meta SET epoch = epoch + 1 WHERE id = 1 RETURNING epoch",
-            [],
-            |row| row.get(0),
-        )
-        .map_err(|error| database.fault(&error))
+    let raise = || {
+        // A commit of its own, since only that one's error is heard.
+        let transaction = sqlite.unchecked_transaction()?;
+        transaction.execute("UPDATE store_meta SET epoch = epoch + 1 WHERE id = 1", [])?;
+        let epoch =
+            transaction
+                .query_row("SELECT epoch FROM store_meta WHERE id = 1", [], |row| row.get(0))?;
+        transaction.commit()?;
+        Ok(epoch)
+    };
+    raise().map_err(|error| database.fault(&error))
 }
 
 /// Makes an epoch durable that the process went on to by itself, within the

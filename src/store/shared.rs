@@ -50,7 +50,7 @@ pub struct SharedStore {
 
 /// What handles and threads share.
 pub(super) struct Shared {
-    pub(super) database: Database,
+    pub(super) database: Arc<Database>,
     pub(super) queue: Queue,
     pub(super) fence: Fence,
     pub(super) counters: Counters,
@@ -70,6 +70,7 @@ impl SharedStore {
             StoreLocation::Memory => (None, Database::Memory),
             StoreLocation::Folder(path) => {
                 let folder = Folder::acquire(path, options.clock.unix_ms())?;
+                folder.refuse_orphaned_log()?;
                 let database = Database::File(folder.database());
                 (Some(folder), database)
             }
@@ -97,7 +98,7 @@ impl SharedStore {
             }
         };
         let shared = Arc::new(Shared {
-            database: database.clone(),
+            database: Arc::new(database.clone()),
             queue: Queue::new(options.limits.queue_bytes),
             fence: Fence::new(epoch),
             counters: Counters::default(),
@@ -286,7 +287,7 @@ impl Shared {
         &self,
         query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
     ) -> (Read, BoxFuture<'static, Result<T, StoreError>>) {
-        let database = self.database.clone();
+        let database = Arc::clone(&self.database);
         let (answer, answered) = oneshot::channel();
         let read: Read = Box::new(move |sqlite| {
             let result = sqlite.and_then(|sqlite| query(sqlite, &database));

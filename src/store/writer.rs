@@ -25,7 +25,9 @@ use super::job::{Read, Write, guarded};
 use super::options::{StoreObserver, StoreOptions};
 use super::queue::{GroupLimit, Next};
 use super::shared::Shared;
-use super::{StoreError, rows};
+use super::{ActorNumber, StoreError, rows};
+use crate::ids::Generation;
+use crate::time::Instant;
 
 /// What the writer thread owns.
 pub(super) struct Writer {
@@ -64,8 +66,8 @@ impl Writer {
         folder: Option<Folder>,
         has_garbage: bool,
     ) -> Self {
-        let log = LogGauge::new(connection.frames(), options.clock.now());
-        Self {
+        let log = LogGauge::new(options.clock.now());
+        let mut writer = Self {
             shared,
             options,
             connection: Some(connection),
@@ -75,7 +77,11 @@ impl Writer {
             sweep: if has_garbage { Sweep::Wanted } else { Sweep::Nothing },
             is_full: false,
             is_doubtful: false,
-        }
+        };
+        // Opening has written, and a crash may have left a log.
+        let now = writer.options.clock.now();
+        writer.gauge_log(now);
+        writer
     }
 
     /// Serves until the store is closed.
@@ -136,8 +142,10 @@ impl Writer {
     fn commit(&mut self, group: Vec<Write>) {
         let Some(connection) = &self.connection else { return };
         let shared = Arc::clone(&self.shared);
+        // Before the answers: whoever hears one and moves the clock moves it past this.
+        let began = self.options.clock.now();
         let committer = Committer {
-            sqlite: &connection.sqlite,
+            connection,
             database: &shared.database,
             fence: &shared.fence,
             faults: &self.options.faults,
@@ -146,18 +154,21 @@ impl Writer {
         let sweep = &mut self.sweep;
         let end = committer.commit(group, &mut |settled| settle(&shared, sweep, settled));
         self.options.faults.crash_if_at(CrashPoint::Answered);
-        let frames = connection.frames();
-        shared.counters.wal_frames.set(frames);
-        shared.counters.largest_wal_frames.raise(frames as usize);
+        self.gauge_log(began);
+        let (GroupEnd::Settled { committed, .. } | GroupEnd::Unknown { committed, .. }) = &end;
+        if *committed {
+            self.is_doubtful = false;
+        }
         match end {
-            GroupEnd::Settled { committed, full } => {
-                self.is_full = full;
-                if committed {
-                    self.log.committed(frames, self.options.clock.now());
-                    self.is_doubtful = false;
-                }
-            }
-            GroupEnd::Unknown { unsettled, reason } => self.fail_stop(unsettled, reason),
+            GroupEnd::Settled { full, .. } => self.is_full = full,
+            GroupEnd::Unknown { unsettled, reason, .. } => self.fail_stop(unsettled, reason),
+        }
+    }
+
+    /// Notes how far the log has grown by what began at `began`.
+    fn gauge_log(&mut self, began: Instant) {
+        if let Some(frames) = self.connection.as_ref().and_then(WriteConnection::grown_to) {
+            self.log.committed(frames, began);
         }
     }
 
@@ -173,14 +184,8 @@ impl Writer {
         shared.queue.settle(unsettled.iter().filter_map(Write::number));
         let mut writes = unsettled;
         writes.extend(shared.queue.take_writes());
-        let revoked: Vec<_> = writes
-            .iter()
-            .filter_map(|write| match write {
-                Write::Commit { number, batch, .. } => Some((*number, batch.generation)),
-                _ => None,
-            })
-            .filter(|&(number, generation)| shared.fence.revoke(number, generation))
-            .collect();
+        let revoked: Vec<_> =
+            writes.iter().filter_map(|write| end_generation(&shared, write)).collect();
         self.tell("failed_stop", |observer| observer.failed_stop(&revoked));
         let error = StoreError::OutcomeUnknown { path, reason: reason.clone() };
         for write in writes {
@@ -193,10 +198,10 @@ impl Writer {
         if let Err(error) = self.reopen() {
             return self.go_down(format!("it could not be reopened: {error}"));
         }
+        self.tell("reopened", |observer| observer.reopened());
         if let Some(readers) = &shared.readers {
             readers.resume();
         }
-        self.tell("reopened", |observer| observer.reopened());
     }
 
     fn reopen(&mut self) -> Result<(), StoreError> {
@@ -210,7 +215,7 @@ impl Writer {
             // A commit whose sync failed may be in the log and not on the disk.
             // Copied and synced in the database file, it is certain.
             let reached = connection.checkpoint(CheckpointMode::TRUNCATE).map_err(fault)?;
-            if reached.copied < reached.frames {
+            if !reached.is_whole() {
                 return Err(StoreError::Busy { path: database.label() });
             }
             connection
@@ -225,7 +230,7 @@ impl Writer {
             true => Sweep::Failed,
             false => Sweep::Nothing,
         };
-        self.log = LogGauge::new(0, self.options.clock.now());
+        self.log = LogGauge::new(self.options.clock.now());
         self.connection = Some(connection);
         Ok(())
     }
@@ -237,11 +242,11 @@ impl Writer {
         if let Some(connection) = self.connection.take() {
             connection.abandon();
         }
+        self.tell("down", |observer| observer.down(&error));
         self.shared.queue.fail(&error);
         if let Some(readers) = &self.shared.readers {
             readers.fail(&error);
         }
-        self.tell("down", |observer| observer.down(&error));
     }
 
     fn checkpoint(&mut self) {
@@ -249,10 +254,13 @@ impl Writer {
         let now = self.options.clock.now();
         let is_pinned = match connection.checkpoint(CheckpointMode::PASSIVE) {
             Ok(reached) => {
-                let is_whole = reached.copied >= reached.frames;
                 let counters = &self.shared.counters;
-                if is_whole { &counters.checkpoints } else { &counters.checkpoints_cut_short }
-                    .add(1);
+                if reached.is_whole() {
+                    &counters.checkpoints
+                } else {
+                    &counters.checkpoints_cut_short
+                }
+                .add(1);
                 self.log.checkpointed(reached, now)
             }
             Err(error) => {
@@ -290,6 +298,21 @@ impl Writer {
         if let Some(observer) = &self.options.observer {
             guarded(what, || call(&**observer));
         }
+    }
+}
+
+/// Ends the generation that a write of unknown outcome belongs to, or whose actor
+/// it may have destroyed; says which one it was.
+fn end_generation(shared: &Shared, write: &Write) -> Option<(ActorNumber, Generation)> {
+    match write {
+        Write::Commit { number, batch, .. } => {
+            let ended = shared.fence.revoke(*number, batch.generation);
+            ended.then_some((*number, batch.generation))
+        }
+        Write::Destroy { number, .. } => {
+            shared.fence.forget(*number).map(|generation| (*number, generation))
+        }
+        Write::Create { .. } | Write::Sweep { .. } => None,
     }
 }
 
