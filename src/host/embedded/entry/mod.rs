@@ -22,7 +22,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub(super) use self::step::{Farewell, Refused, Step, World};
+pub(super) use self::step::{Farewell, Refused, Step, StoreStanding, World};
 use super::EnvironmentId;
 use super::waiter::{Waiter, Want};
 use crate::core::behavior::{Reply, StopOutcome};
@@ -57,7 +57,7 @@ enum State<L> {
     /// No generation lives.
     Asleep,
     /// A generation is being made.
-    Opening(EnvironmentId),
+    Opening,
     /// A generation runs its start.
     Starting(Run<L>),
     /// A generation takes calls, or decides about them itself.
@@ -106,12 +106,9 @@ impl<L: Live, C> Entry<L, C> {
         self.run().map(|run| &run.live)
     }
 
-    /// The environment of the generation that lives or is being made.
+    /// The environment of the generation that lives.
     pub(super) fn environment(&self) -> Option<EnvironmentId> {
-        match &self.state {
-            State::Opening(environment) => Some(*environment),
-            _ => self.run().map(|run| run.environment),
-        }
+        self.run().map(|run| run.environment)
     }
 
     /// The generation to which a call may go at once, past nobody who waits.
@@ -150,10 +147,12 @@ impl<L: Live, C> Entry<L, C> {
         !std::mem::replace(&mut self.pumped, true)
     }
 
-    /// The generation was made. `false` when nobody asked for one: it is to be
-    /// dropped.
-    pub(super) fn opened(&mut self, live: L) -> bool {
-        let State::Opening(environment) = self.state else { return false };
+    /// The generation was made, in this environment. `false` when nobody asked
+    /// for one: it is to be dropped.
+    pub(super) fn opened(&mut self, live: L, environment: EnvironmentId) -> bool {
+        if !matches!(self.state, State::Opening) {
+            return false;
+        }
         self.state = State::Starting(Run { live, environment, resigned: false, crashed: false });
         true
     }
@@ -161,7 +160,7 @@ impl<L: Live, C> Entry<L, C> {
     /// No generation could be made. Those who wait for it are to hear why.
     #[must_use]
     pub(super) fn open_failed(&mut self) -> Vec<Waiter<C>> {
-        if !matches!(self.state, State::Opening(_)) {
+        if !matches!(self.state, State::Opening) {
             return Vec::new();
         }
         self.state = State::Asleep;

@@ -57,15 +57,22 @@ pub(in super::super) struct Farewell<C> {
 
 /// What the surroundings allow.
 #[derive(Clone, Debug)]
-pub(in super::super) enum World {
-    /// Everything.
+pub(in super::super) struct World {
+    /// Whether starts and deletes may begin.
+    pub(in super::super) store: StoreStanding,
+    /// Why no new work is taken, once the host shuts down.
+    pub(in super::super) shut_down: Option<Error>,
+}
+
+/// Whether the store can be worked with.
+#[derive(Clone, Debug)]
+pub(in super::super) enum StoreStanding {
+    /// It can.
     Open,
-    /// No start and no delete before the store is open again.
+    /// Not before it is open again.
     Paused,
-    /// Nothing that needs the store.
+    /// It failed for good.
     Down(Error),
-    /// No new work.
-    ShutDown(Error),
 }
 
 impl<L: Live, C> Entry<L, C> {
@@ -78,7 +85,7 @@ impl<L: Live, C> Entry<L, C> {
         if !self.sleepers.is_empty() && self.live().is_none() {
             return Step::Slept(std::mem::take(&mut self.sleepers));
         }
-        if let World::ShutDown(error) = world
+        if let Some(error) = &world.shut_down
             && !self.waiting.is_empty()
         {
             return Step::Refuse(self.dismiss_waiting(), error.clone());
@@ -90,7 +97,7 @@ impl<L: Live, C> Entry<L, C> {
                 self.step_running(live)
             }
             State::Condemned(_) => self.step_condemned(world),
-            State::Opening(_) | State::Starting(_) | State::Closing(_) => None,
+            State::Opening | State::Starting(_) | State::Closing(_) => None,
             State::Deleting | State::Gone => None,
         };
         step.unwrap_or_else(|| {
@@ -102,17 +109,17 @@ impl<L: Live, C> Entry<L, C> {
     fn step_asleep(&mut self, world: &World) -> Option<Step<L, C>> {
         let front = self.waiting.front()?;
         if matches!(front.want, Want::Call(_) | Want::Destroy(_)) {
-            match world {
-                World::Open => {}
-                World::Paused => return None,
-                World::Down(error) | World::ShutDown(error) => {
+            match &world.store {
+                StoreStanding::Open => {}
+                StoreStanding::Paused => return None,
+                StoreStanding::Down(error) => {
                     return Some(Step::Refuse(self.dismiss_waiting(), error.clone()));
                 }
             }
         }
         let environment = front.environment;
         if matches!(front.want, Want::Call(_)) {
-            self.state = State::Opening(environment);
+            self.state = State::Opening;
             return Some(Step::Open(environment));
         }
         match self.waiting.pop_front()?.want {
@@ -150,13 +157,13 @@ impl<L: Live, C> Entry<L, C> {
     }
 
     fn step_condemned(&mut self, world: &World) -> Option<Step<L, C>> {
-        match world {
-            World::Paused => None,
-            World::Down(error) => {
+        match &world.store {
+            StoreStanding::Paused => None,
+            StoreStanding::Down(error) => {
                 self.state = State::Asleep;
                 Some(Step::Refuse(self.dismiss_all(), error.clone()))
             }
-            World::Open | World::ShutDown(_) => {
+            StoreStanding::Open => {
                 let State::Condemned(last) = std::mem::replace(&mut self.state, State::Deleting)
                 else {
                     unreachable!("asked in this state only");

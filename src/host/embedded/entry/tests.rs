@@ -65,10 +65,18 @@ fn numbers(waiters: &[Waiter<u32>]) -> Vec<u32> {
     waiters.iter().map(number).collect()
 }
 
+fn open() -> World {
+    with(StoreStanding::Open)
+}
+
+fn with(store: StoreStanding) -> World {
+    World { store, shut_down: None }
+}
+
 /// Takes the pump and performs one step.
 fn step(actor: &mut Actor) -> Step<Gen, u32> {
     actor.take_pump();
-    actor.step(&World::Open)
+    actor.step(&open())
 }
 
 fn accepted(actor: &mut Actor) -> (Generation, Waiter<u32>) {
@@ -81,7 +89,7 @@ fn accepted(actor: &mut Actor) -> (Generation, Waiter<u32>) {
 /// Lets the `n`-th generation live.
 fn run(actor: &mut Actor, n: u32) {
     assert!(matches!(step(actor), Step::Open(_)));
-    assert!(actor.opened(Gen(generation(n))));
+    assert!(actor.opened(Gen(generation(n)), HERE));
     assert!(matches!(step(actor), Step::Rest));
     actor.started(generation(n));
 }
@@ -164,7 +172,7 @@ fn a_failed_start_fails_those_who_waited_for_it_and_no_later_caller() {
     actor.enqueue(call(1));
     actor.enqueue(call(2));
     assert!(matches!(step(&mut actor), Step::Open(_)));
-    actor.opened(Gen(generation(1)));
+    actor.opened(Gen(generation(1)), HERE);
     assert!(matches!(step(&mut actor), Step::Rest));
 
     let failed = actor.ended(generation(1), &StartFailed(oops()), false).unwrap();
@@ -180,7 +188,7 @@ fn callers_of_a_start_whose_environment_went_wait_for_another() {
     let mut actor = actor();
     actor.enqueue(call(1));
     assert!(matches!(step(&mut actor), Step::Open(_)));
-    actor.opened(Gen(generation(1)));
+    actor.opened(Gen(generation(1)), HERE);
     assert!(matches!(step(&mut actor), Step::Rest));
 
     assert!(actor.ended(generation(1), &Broken(oops()), true).unwrap().is_empty());
@@ -368,7 +376,7 @@ fn no_start_and_no_delete_begins_while_the_store_reopens() {
 
     for actor in [&mut starting, &mut dying] {
         actor.take_pump();
-        assert!(matches!(actor.step(&World::Paused), Step::Rest));
+        assert!(matches!(actor.step(&with(StoreStanding::Paused)), Step::Rest));
     }
 
     assert!(matches!(step(&mut starting), Step::Open(_)));
@@ -387,10 +395,12 @@ fn a_store_that_is_down_refuses_starts_and_deletes() {
     actor.ended(generation(1), &Broken(oops()), false);
     actor.take_pump();
 
-    let Step::Refuse(refused, _) = actor.step(&World::Down(oops())) else { panic!("down") };
+    let Step::Refuse(refused, _) = actor.step(&with(StoreStanding::Down(oops()))) else {
+        panic!("down")
+    };
 
     assert_eq!((refused.destroyers.len(), numbers(&refused.waiters)), (1, vec![2]));
-    assert!(matches!(actor.step(&World::Down(oops())), Step::Rest));
+    assert!(matches!(actor.step(&with(StoreStanding::Down(oops()))), Step::Rest));
 }
 
 #[test]
@@ -398,10 +408,12 @@ fn a_shutdown_refuses_everybody_who_waits() {
     let mut actor = actor();
     actor.enqueue(call(1));
     actor.take_pump();
-    actor.step(&World::Open);
+    actor.step(&open());
     actor.enqueue(sleep().0);
 
-    let Step::Refuse(refused, _) = actor.step(&World::ShutDown(oops())) else { panic!("shut") };
+    let Step::Refuse(refused, _) = actor.step(&World { shut_down: Some(oops()), ..open() }) else {
+        panic!("shut")
+    };
 
     assert_eq!(refused.waiters.len(), 2);
 }
@@ -490,12 +502,12 @@ proptest! {
             }
             actor.take_pump();
             loop {
-                match actor.step(&World::Open) {
+                match actor.step(&open()) {
                     Step::Rest => break,
                     Step::Open(_) => {
                         prop_assert!(living.is_none() && !deleting);
                         generations += 1;
-                        prop_assert!(actor.opened(Gen(generation(generations))));
+                        prop_assert!(actor.opened(Gen(generation(generations)), HERE));
                         living = Some(generation(generations));
                     }
                     Step::Accept(live, waiter) => {
