@@ -26,7 +26,6 @@ pub(super) use self::step::{Farewell, Refused, Step, StoreStanding, World};
 use super::EnvironmentId;
 use super::waiter::{Waiter, Want};
 use crate::core::behavior::{Reply, StopOutcome};
-use crate::error::Error;
 use crate::ids::Generation;
 use crate::store::ActorRow;
 
@@ -290,7 +289,8 @@ impl<L: Live, C> Entry<L, C> {
         }
     }
 
-    fn is_live(&self, generation: Generation) -> bool {
+    /// Whether it is this generation that lives.
+    pub(super) fn is_live(&self, generation: Generation) -> bool {
         self.live().is_some_and(|live| live.generation() == generation)
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use super::super::waiter::{By, Missing};
 use super::*;
 use crate::core::behavior::StopOutcome::{Broken, Destroyed, Slept, StartFailed};
+use crate::error::Error;
 use crate::ids::{ActorKey, ActorName, IdSource};
 use crate::store::{ActorNumber, Place};
 
