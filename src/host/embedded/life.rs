@@ -127,15 +127,19 @@ impl EmbeddedHost {
         }
     }
 
-    /// The store is open again, or down for good: those who waited go on.
+    /// The store is open again, or down for good: those who waited go on, off the
+    /// store's thread.
     pub(super) fn store_stands(&self, standing: StoreStanding) {
         let waiting: Vec<_> = self.locked(|state| {
             state.world.store = standing;
             let busy = state.table.iter().filter(|entry| !entry.is_at_rest());
             busy.map(|entry| entry.row().id).collect()
         });
-        for id in waiting {
-            self.pump(id);
-        }
+        let host = self.arc();
+        self.runtime.spawner().spawn("go on after a failure of the store", async move {
+            for id in waiting {
+                host.pump(id);
+            }
+        });
     }
 }

@@ -103,7 +103,7 @@ impl EmbeddedHost {
     /// `storage/locked` when another process holds the folder for longer than
     /// `lock_timeout` (with its pid), or at once when another thread of this one
     /// does; else what makes the folder unusable, `storage/*`.
-    pub fn open(options: OpenOptions) -> impl Future<Output = Result<Arc<Self>>> + Send + 'static {
+    pub fn open(options: OpenOptions) -> impl Future<Output = Result<Arc<Self>>> + Send + use<> {
         let runtime = Runtime::new(options.clock.clone(), options.handle.clone());
         let (answer, answered) = oneshot::channel();
         let opening = Arc::clone(&runtime);

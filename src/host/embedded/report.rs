@@ -40,7 +40,7 @@ impl EmbeddedHost {
     pub fn list(
         &self,
         filter: ListFilter,
-    ) -> impl Future<Output = Result<Vec<Listed>, Error>> + Send + 'static {
+    ) -> impl Future<Output = Result<Vec<Listed>, Error>> + Send + use<> {
         let rows = self.store.list(filter);
         let host = self.arc();
         async move {
@@ -63,7 +63,7 @@ impl EmbeddedHost {
     pub fn info(
         &self,
         id: ActorId,
-    ) -> impl Future<Output = Result<ActorReport, Error>> + Send + 'static {
+    ) -> impl Future<Output = Result<ActorReport, Error>> + Send + use<> {
         let (reply, row) = Reply::channel();
         self.resolve(Address::Id(id), EnvironmentId(0), reply);
         let host = self.arc();

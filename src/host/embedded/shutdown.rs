@@ -50,7 +50,7 @@ impl EmbeddedHost {
     pub fn shutdown(
         &self,
         deadline: Duration,
-    ) -> impl Future<Output = ShutdownReport> + Send + 'static {
+    ) -> impl Future<Output = ShutdownReport> + Send + use<> {
         self.begin_shutdown(deadline);
         let host = self.arc();
         async move { host.until_ended().await }
