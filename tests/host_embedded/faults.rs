@@ -9,7 +9,7 @@ use crate::place::{Place, code, get, options, or_create};
 use crate::script::HOOKS;
 
 async fn faulty() -> (Place, Faults) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("a folder");
     let clock = Clock::manual(1_000_000);
     let faults = Faults::default();
     // The folder outlives its directory entry; nothing is looked up by name again

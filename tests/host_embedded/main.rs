@@ -2,6 +2,7 @@
 //! that stands still unless a test moves it.
 
 mod calls;
+mod crashes;
 mod crowd;
 mod destroy;
 #[cfg(feature = "faults")]

@@ -128,7 +128,7 @@ async fn a_host_that_is_dropped_frees_its_folder() {
 /// Stands for another process: it takes the lock without this library's map.
 fn other_process(path: &Path, clock: &ManualClock) -> Arc<SharedStore> {
     let location = StoreLocation::Folder(path.to_owned());
-    SharedStore::open(location, StoreOptions::new(clock.clock())).unwrap()
+    SharedStore::open(location, StoreOptions::new(clock.clock())).expect("it is free")
 }
 
 /// Moves the clock as soon as somebody waits for it, until `opening` ends.

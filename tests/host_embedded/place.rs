@@ -161,11 +161,11 @@ pub fn config() -> ActorConfig {
 }
 
 pub fn counter() -> ActorName {
-    ActorName::new("counter").unwrap()
+    ActorName::new("counter").expect("a good name")
 }
 
 pub fn key(key: &str) -> ActorKey {
-    ActorKey::of([key]).unwrap()
+    ActorKey::of([key]).expect("a short key")
 }
 
 /// Whoever has the key.

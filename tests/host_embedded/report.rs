@@ -11,7 +11,7 @@ use crate::place::{
 use crate::script::HOOKS;
 
 async fn keys(place: &Place, filter: ListFilter) -> Vec<(String, bool)> {
-    let listed = within(place.host.list(filter)).await.unwrap();
+    let listed = within(place.host.list(filter)).await.expect("the store is open");
     let shown = |Listed { row, awake }: &Listed| (row.key.to_string(), *awake);
     listed.iter().map(shown).collect()
 }

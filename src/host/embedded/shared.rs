@@ -76,9 +76,14 @@ pub(super) async fn claim(
         };
         if host.is_shut_down() {
             host.until_ended().await;
-        } else if !host.is_used_by(environment) && !(shared && host.shared) {
+            continue;
+        }
+        let may_join = host.is_used_by(environment) || (shared && host.shared);
+        if !may_join {
             return Err(in_use(path, &host).into());
-        } else if host.join(environment) {
+        }
+        // It may have begun to shut down since: then its end is waited for.
+        if host.join(environment) {
             return Ok(Claimed::Open(host));
         }
     }

@@ -469,8 +469,8 @@ proptest! {
                 }
                 Event::Destroy => actor.enqueue(destroy().0),
                 Event::Sleep => actor.enqueue(sleep().0),
-                Event::Resign => { living.map(|g| actor.resign(g)); }
-                Event::Start => { living.map(|g| actor.started(g)); }
+                Event::Resign => if let Some(g) = living { actor.resign(g); }
+                Event::Start => if let Some(g) = living { actor.started(g); }
                 Event::End(how) => if let Some(g) = living.take() {
                     let outcome = match how {
                         0 => Slept,
@@ -515,7 +515,7 @@ proptest! {
                         prop_assert_eq!(Some(live.0), living);
                         // Every third call is refused, some later.
                         let n = numbers(std::slice::from_ref(&waiter))[0];
-                        if n % 3 == 0 && generations % 2 == 1 {
+                        if n.is_multiple_of(3) && generations % 2 == 1 {
                             held = Some((live.0, waiter));
                             break;
                         }

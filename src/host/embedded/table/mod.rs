@@ -16,6 +16,8 @@
 mod key;
 mod lookup;
 mod slots;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -246,6 +248,19 @@ impl Table {
             let row = Arc::clone(self.slots.remove(index).row());
             self.by_id.remove(&row.id);
             self.forget_key(&row);
+            self.shrink();
+        }
+    }
+
+    /// Gives back what the maps needed for a crowd that sleeps. Rare enough to cost
+    /// each entry that was forgotten next to nothing.
+    fn shrink(&mut self) {
+        const ROOMY: usize = 4;
+        const SMALL: usize = 1_024;
+        let room = SMALL + 2 * self.by_id.len();
+        if self.by_id.capacity() > ROOMY * room {
+            self.by_id.shrink_to(room);
+            self.by_key.shrink_to(room);
         }
     }
 

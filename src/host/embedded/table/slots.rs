@@ -12,7 +12,8 @@ use super::Entry;
 /// Entries by index. An index is used again once its entry is taken out.
 #[derive(Debug)]
 pub(super) struct Slots {
-    slots: Vec<Option<Slot>>,
+    /// Boxed, so that what a crowd leaves behind when it sleeps is small.
+    slots: Vec<Option<Box<Slot>>>,
     free: Vec<usize>,
     /// Entries at rest by when they were last used; see [`Slot::rested`].
     rested: BTreeMap<u64, usize>,
@@ -46,7 +47,7 @@ impl Slots {
 
     /// Takes in an entry that is at rest.
     pub(super) fn insert(&mut self, entry: Entry) -> usize {
-        let slot = Slot { entry, rested: None };
+        let slot = Box::new(Slot { entry, rested: None });
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index] = Some(slot);
