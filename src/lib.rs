@@ -15,6 +15,7 @@
 
 pub mod core;
 pub mod error;
+pub mod host;
 pub mod ids;
 pub mod metrics;
 pub mod store;

@@ -1,0 +1,145 @@
+//! What the host hears: from its actors, of their environments, of its store.
+
+use std::collections::HashSet;
+
+use super::entry::StoreStanding;
+use super::error::HostError;
+use super::{EmbeddedHost, EnvironmentId};
+use crate::core::actor::lifecycle::{Intent, StopReason};
+use crate::core::behavior::StopOutcome;
+use crate::core::context::ActorContext;
+use crate::core::host::Host;
+use crate::error::Error;
+use crate::ids::Generation;
+use crate::store::{ActorNumber, StoreError};
+use crate::time::Duration;
+
+impl Host for EmbeddedHost {
+    fn intent(&self, actor: &ActorContext, intent: Intent) {
+        let (id, generation) = (actor.actor_id(), actor.generation());
+        match intent {
+            Intent::Destroy => {
+                let resigned = |state: &mut super::State| {
+                    state.table.change(id, |entry| entry.resign(generation))
+                };
+                if self.locked(resigned) == Some(true) {
+                    actor.stop(StopReason::Destroy);
+                }
+            }
+            Intent::Sleep { error } => {
+                let crash = self.locked(|state| {
+                    state.table.change(id, |entry| {
+                        entry
+                            .is_live(generation)
+                            .then(|| error.is_some() && entry.crash(generation))
+                    })
+                });
+                let Some(is_first_crash) = crash.flatten() else { return };
+                if let (true, Some(error)) = (is_first_crash, error) {
+                    tracing::error!(
+                        actor_id = %id,
+                        name = %actor.name(),
+                        key = %actor.key(),
+                        generation = generation.get(),
+                        error,
+                        "an actor crashed"
+                    );
+                }
+                actor.stop(StopReason::Sleep);
+            }
+        }
+    }
+
+    fn stopped(&self, actor: &ActorContext, outcome: StopOutcome) {
+        let (id, generation) = (actor.actor_id(), actor.generation());
+        // First, so that whatever it may still try to write is refused.
+        self.store.revoke(actor.identity().number, generation);
+        let callers = self.locked(|state| {
+            let places = &state.places;
+            state.table.change(id, |entry| {
+                let is_lost = entry.environment().is_some_and(|at| !places.has(at));
+                let keep_callers = is_lost && places.can_run(&entry.row().name);
+                entry.ended(generation, &outcome, keep_callers)
+            })
+        });
+        let Some(callers) = callers.flatten() else { return };
+        if let StopOutcome::StartFailed(error) | StopOutcome::Broken(error) = &outcome {
+            for caller in callers {
+                caller.refuse(error.clone());
+            }
+        }
+        self.pump(id);
+    }
+}
+
+impl EmbeddedHost {
+    /// The start of a generation succeeded.
+    pub(super) fn started(&self, actor: &ActorContext) {
+        let (id, generation) = (actor.actor_id(), actor.generation());
+        self.locked(|state| state.table.change(id, |entry| entry.started(generation)));
+        self.pump(id);
+    }
+
+    /// An environment ended, or uses this host no more. Its generations break with
+    /// `actor/environment_gone`; their actors can start elsewhere. After the last
+    /// one the host shuts down.
+    pub fn environment_gone(&self, environment: EnvironmentId) {
+        let (left, lost, is_last) = self.locked(|state| {
+            let left = state.places.leave(environment);
+            let lost: Vec<_> = state
+                .table
+                .iter()
+                .filter(|entry| entry.environment() == Some(environment))
+                .filter_map(|entry| entry.live().cloned())
+                .collect();
+            let is_last = left.is_some() && state.places.is_empty();
+            (left, lost, is_last)
+        });
+        drop(left);
+        for actor in lost {
+            actor.break_generation(HostError::EnvironmentGone { environment }.into());
+        }
+        if is_last {
+            // Nothing lives any more, so there is nothing to wait for.
+            self.begin_shutdown(Duration::ZERO);
+        }
+    }
+
+    /// The store does not know whether a commit happened, and reopens: nothing
+    /// starts before that, and the generations that wrote are void.
+    pub(super) fn store_failed(&self, revoked: &[(ActorNumber, Generation)]) {
+        let revoked: HashSet<_> = revoked.iter().copied().collect();
+        let void: Vec<_> = self.locked(|state| {
+            state.world.store = StoreStanding::Paused;
+            let is_void = |live: &&ActorContext| {
+                revoked.contains(&(live.identity().number, live.generation()))
+            };
+            let live = state.table.iter().filter_map(|entry| entry.live());
+            live.filter(is_void).cloned().collect()
+        });
+        let error: Error = StoreError::OutcomeUnknown {
+            path: self.label.clone(),
+            reason: "the store failed while it wrote".to_owned(),
+        }
+        .into();
+        for actor in void {
+            actor.break_generation(error.clone());
+        }
+    }
+
+    /// The store is open again, or down for good: those who waited go on, off the
+    /// store's thread.
+    pub(super) fn store_stands(&self, standing: StoreStanding) {
+        let waiting: Vec<_> = self.locked(|state| {
+            state.world.store = standing;
+            let busy = state.table.iter().filter(|entry| !entry.is_at_rest());
+            busy.map(|entry| entry.row().id).collect()
+        });
+        let host = self.arc();
+        self.runtime.spawner().spawn("go on after a failure of the store", async move {
+            for id in waiting {
+                host.pump(id);
+            }
+        });
+    }
+}

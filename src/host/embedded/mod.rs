@@ -1,0 +1,162 @@
+//! Actors in this process, kept in one folder.
+//!
+//! ```text
+//! call ──▶ table (one lock) ──live──▶ the generation accepts it
+//!             │ else: wait
+//!             ▼
+//!          look-up ──▶ entry ──▶ start ──▶ accept, in order
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. At most one generation of an actor lives; each has its own number in the
+//!    store's fence, which is revoked at its end.
+//! 2. There is one lock, over [`State`]. Nothing is called out to while it is held.
+//! 3. A caller is answered once. One that meets an actor that is starting or
+//!    stopping waits for the generation that is to serve it.
+//! 4. A sleeping actor costs nothing but, for the 10,000 used last
+//!    ([`REMEMBERED`]), its row of the directory in memory.
+//! 5. A row is durably gone before anybody hears that its actor is destroyed.
+
+mod calls;
+mod entry;
+mod error;
+mod life;
+mod open;
+mod place;
+mod pump;
+mod report;
+mod shared;
+mod shutdown;
+mod table;
+mod waiter;
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+pub use self::calls::{Address, Create};
+use self::entry::{Live, StoreStanding, World};
+pub use self::error::HostError;
+pub use self::open::OpenOptions;
+use self::place::Places;
+pub use self::report::{ActorReport, Listed};
+pub use self::shutdown::{NotDrained, ShutdownReport};
+use self::table::Table;
+use self::waiter::Refusable;
+use crate::core::behavior::BehaviorFactory;
+use crate::core::context::{ActorContext, CallRequest};
+use crate::core::runtime::Runtime;
+use crate::error::Error;
+use crate::ids::{ActorName, Generation, IdSource};
+use crate::store::SharedStore;
+
+/// How many sleeping actors the host remembers, so that finding one again costs
+/// no look at the directory: some 5 MB.
+pub const REMEMBERED: usize = 10_000;
+
+/// A place in this process where actors can run: one JavaScript thread with the
+/// author's functions. Numbers never repeat within a process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct EnvironmentId(pub u64);
+
+impl fmt::Display for EnvironmentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// The actors of one folder.
+pub struct EmbeddedHost {
+    /// This host, for what outlives a call.
+    this: Weak<Self>,
+    store: Arc<SharedStore>,
+    runtime: Arc<Runtime>,
+    ids: IdSource,
+    /// What the actors are told of where they run.
+    region: String,
+    /// Whether several environments may use it.
+    shared: bool,
+    /// The folder, or `:memory:`.
+    label: String,
+    state: Mutex<State>,
+    /// Wakes the shutdown when nothing lives any more.
+    quiet: Notify,
+    /// What the shutdown reports; `None` until it has ended.
+    ended: watch::Sender<Option<ShutdownReport>>,
+}
+
+/// Everything under the host's lock.
+struct State {
+    table: Table,
+    places: Places,
+    world: World,
+}
+
+impl EmbeddedHost {
+    /// Says what an environment runs under a name, in place of what it ran before.
+    /// Actors that live take the new code at their next start.
+    pub fn register(
+        &self,
+        environment: EnvironmentId,
+        name: ActorName,
+        factory: Arc<dyn BehaviorFactory>,
+    ) {
+        let replaced = self.locked(|state| state.places.register(environment, name, factory));
+        drop(replaced);
+    }
+
+    /// What all actors of this host share.
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
+    }
+
+    /// The folder, or `:memory:`.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Changes the state, and wakes the shutdown when that ended the last life.
+    fn locked<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let (result, is_quiet) = {
+            let mut state = self.state.lock();
+            let result = change(&mut state);
+            let is_quiet = state.world.shut_down.is_some() && state.table.is_quiet();
+            (result, is_quiet)
+        };
+        if is_quiet {
+            self.quiet.notify_one();
+        }
+        result
+    }
+
+    fn arc(&self) -> Arc<Self> {
+        self.this.upgrade().expect("whoever calls a method holds the host")
+    }
+}
+
+impl fmt::Debug for EmbeddedHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbeddedHost").field("label", &self.label).finish_non_exhaustive()
+    }
+}
+
+impl Live for ActorContext {
+    fn generation(&self) -> Generation {
+        Self::generation(self)
+    }
+}
+
+impl Refusable for CallRequest {
+    fn refuse(self, error: Error) {
+        self.reply.send(Err(error));
+    }
+}
+
+impl World {
+    fn new() -> Self {
+        Self { store: StoreStanding::Open, shut_down: None }
+    }
+}

@@ -1,0 +1,163 @@
+//! Which environments can run which types of actors.
+//!
+//! # Invariants
+//!
+//! 1. An environment that left can run nothing.
+//! 2. Where several can run a type, the one that asks wins, else the one with the
+//!    lowest number: the same registrations always give the same place.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::EnvironmentId;
+use super::error::HostError;
+use crate::core::behavior::BehaviorFactory;
+use crate::ids::ActorName;
+
+/// The environments of a host and what they can run.
+#[derive(Default)]
+pub(super) struct Places(BTreeMap<EnvironmentId, HashMap<ActorName, Arc<dyn BehaviorFactory>>>);
+
+/// Where a generation runs, and with what code.
+pub(super) type Place = (EnvironmentId, Arc<dyn BehaviorFactory>);
+
+impl Places {
+    /// An environment that uses the host, whether it can run anything or not.
+    pub(super) fn join(&mut self, environment: EnvironmentId) {
+        self.0.entry(environment).or_default();
+    }
+
+    /// What an environment can run, in place of what it ran under this name.
+    pub(super) fn register(
+        &mut self,
+        environment: EnvironmentId,
+        name: ActorName,
+        factory: Arc<dyn BehaviorFactory>,
+    ) -> Option<Arc<dyn BehaviorFactory>> {
+        self.0.entry(environment).or_default().insert(name, factory)
+    }
+
+    /// Forgets an environment; returns what it could run, `None` when it was not
+    /// there.
+    pub(super) fn leave(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> Option<HashMap<ActorName, Arc<dyn BehaviorFactory>>> {
+        self.0.remove(&environment)
+    }
+
+    /// Whether the environment uses this host.
+    pub(super) fn has(&self, environment: EnvironmentId) -> bool {
+        self.0.contains_key(&environment)
+    }
+
+    /// Whether nobody uses this host.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The environment with the lowest number.
+    pub(super) fn first(&self) -> Option<EnvironmentId> {
+        self.0.keys().next().copied()
+    }
+
+    /// Whether anybody can run the type.
+    pub(super) fn can_run(&self, name: &ActorName) -> bool {
+        self.0.values().any(|types| types.contains_key(name))
+    }
+
+    /// Where a generation of this type is to run when `wish` asks for it.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::EnvironmentGone`] when nobody can run it and `wish` has left,
+    /// else [`HostError::NotRegistered`].
+    pub(super) fn choose(&self, name: &ActorName, wish: EnvironmentId) -> Result<Place, HostError> {
+        let at = |environment: EnvironmentId| {
+            let factory = self.0.get(&environment)?.get(name)?;
+            Some((environment, Arc::clone(factory)))
+        };
+        at(wish).or_else(|| self.0.keys().find_map(|&environment| at(environment))).ok_or_else(
+            || {
+                if self.has(wish) {
+                    HostError::NotRegistered { name: name.clone() }
+                } else {
+                    HostError::EnvironmentGone { environment: wish }
+                }
+            },
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::behavior::{Behavior, Hooks};
+    use crate::core::config::ActorConfig;
+    use crate::core::context::ActorContext;
+
+    struct Nothing(Arc<ActorConfig>);
+
+    impl BehaviorFactory for Nothing {
+        fn config(&self) -> &Arc<ActorConfig> {
+            &self.0
+        }
+
+        fn hooks(&self) -> Hooks {
+            Hooks::default()
+        }
+
+        fn attach(&self, _: ActorContext) -> Arc<dyn Behavior> {
+            unreachable!("these tests start nothing")
+        }
+    }
+
+    const A: EnvironmentId = EnvironmentId(1);
+    const B: EnvironmentId = EnvironmentId(2);
+    const C: EnvironmentId = EnvironmentId(3);
+
+    fn name() -> ActorName {
+        ActorName::new("counter").unwrap()
+    }
+
+    fn places(environments: &[EnvironmentId]) -> Places {
+        let mut places = Places::default();
+        for &environment in environments {
+            let factory = Arc::new(Nothing(Arc::default()));
+            assert!(places.register(environment, name(), factory).is_none());
+        }
+        places
+    }
+
+    fn chosen(places: &Places, wish: EnvironmentId) -> Result<EnvironmentId, HostError> {
+        places.choose(&name(), wish).map(|(environment, _)| environment)
+    }
+
+    #[test]
+    fn the_environment_that_asks_wins_if_it_can_run_the_type() {
+        let mut places = places(&[A, B]);
+        places.join(C);
+
+        assert_eq!(chosen(&places, B), Ok(B));
+        assert_eq!(chosen(&places, C), Ok(A));
+    }
+
+    #[test]
+    fn a_type_that_nobody_runs_is_named() {
+        let mut places = places(&[]);
+        places.join(A);
+
+        assert_eq!(chosen(&places, A), Err(HostError::NotRegistered { name: name() }));
+        assert!(!places.can_run(&name()));
+    }
+
+    #[test]
+    fn an_environment_that_left_runs_nothing() {
+        let mut places = places(&[A]);
+
+        assert!(places.leave(A).is_some());
+
+        assert!(places.leave(A).is_none() && places.is_empty());
+        assert_eq!(chosen(&places, A), Err(HostError::EnvironmentGone { environment: A }));
+    }
+}

@@ -1,0 +1,111 @@
+//! Looking at actors from outside, and ending them.
+
+use super::calls::Address;
+use super::waiter::Want;
+use super::{EmbeddedHost, EnvironmentId};
+use crate::core::actor::activity::Hold;
+use crate::core::behavior::Reply;
+use crate::error::Error;
+use crate::ids::{ActorId, Generation};
+use crate::store::{ActorRow, ListFilter};
+
+/// An actor in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// Its row.
+    pub row: ActorRow,
+    /// Whether a generation of it lives.
+    pub awake: bool,
+}
+
+/// What the host knows of one actor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActorReport {
+    /// Its row.
+    pub row: ActorRow,
+    /// The generation that lives; `None` when it sleeps.
+    pub generation: Option<Generation>,
+    /// Everything that keeps it awake.
+    pub holds: Vec<Hold>,
+}
+
+impl EmbeddedHost {
+    /// The actors that the filter asks for, in the order of their creation. The
+    /// number of the last one is the cursor of the next page
+    /// ([`ListFilter::after`]).
+    ///
+    /// # Errors
+    ///
+    /// `storage/*`.
+    pub fn list(
+        &self,
+        filter: ListFilter,
+    ) -> impl Future<Output = Result<Vec<Listed>, Error>> + Send + use<> {
+        let rows = self.store.list(filter);
+        let host = self.arc();
+        async move {
+            let rows = rows.await?;
+            let state = host.state.lock();
+            let listed = |row: ActorRow| {
+                let entry = state.table.by_id(row.id);
+                let awake = entry.is_some_and(|entry| entry.live().is_some());
+                Listed { row, awake }
+            };
+            Ok(rows.into_iter().map(listed).collect())
+        }
+    }
+
+    /// What the host knows of an actor.
+    ///
+    /// # Errors
+    ///
+    /// `actor/not_found`, `registry/shut_down`, `storage/*`.
+    pub fn info(
+        &self,
+        id: ActorId,
+    ) -> impl Future<Output = Result<ActorReport, Error>> + Send + use<> {
+        let (reply, row) = Reply::channel();
+        self.resolve(Address::Id(id), EnvironmentId(0), reply);
+        let host = self.arc();
+        async move {
+            let row = row.await?;
+            let live = {
+                let state = host.state.lock();
+                state.table.by_id(id).and_then(|entry| entry.live().cloned())
+            };
+            Ok(ActorReport {
+                row,
+                generation: live.as_ref().map(|live| live.generation()),
+                holds: live.map_or_else(Vec::new, |live| live.holds()),
+            })
+        }
+    }
+
+    /// Puts an actor to sleep, and answers when its generation has ended; at once
+    /// when it sleeps. Calls submitted before are accepted before.
+    ///
+    /// Answers `actor/not_found`, `registry/shut_down` or `storage/*`.
+    pub fn sleep(&self, id: ActorId, reply: Reply<()>) {
+        self.submit(Address::Id(id), EnvironmentId(0), Want::Sleep(reply));
+    }
+
+    /// Destroys an actor, and answers when its row is durably gone: `true`, or
+    /// `false` when there was none. Calls submitted before are accepted before; a
+    /// destroy that meets another one joins it. An actor that sleeps is not
+    /// started for it.
+    ///
+    /// Answers `registry/shut_down`, or `storage/*`: then the actor is still
+    /// there, and can be started or destroyed again.
+    pub fn destroy(&self, address: Address, reply: Reply<bool>) {
+        let address = match address {
+            Address::Key { name, key, .. } => Address::Key { name, key, create: None },
+            Address::Id(id) => Address::Id(id),
+        };
+        self.submit(address, EnvironmentId(0), Want::Destroy(reply));
+    }
+
+    /// How many sleeping actors the host remembers at this moment.
+    pub fn remembered(&self) -> usize {
+        self.state.lock().table.remembered()
+    }
+}

@@ -1,0 +1,88 @@
+//! A store that fails under the host.
+
+use greenroom::host::embedded::{Address, OpenOptions};
+use greenroom::store::StoreLocation;
+use greenroom::store::faults::{CommitFault, Faults};
+use greenroom::time::Clock;
+
+use crate::place::{Place, code, get, options, or_create};
+use crate::script::HOOKS;
+
+async fn faulty() -> (Place, Faults) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let clock = Clock::manual(1_000_000);
+    let faults = Faults::default();
+    // The folder outlives its directory entry; nothing is looked up by name again
+    // but the database at a reopening.
+    let location = StoreLocation::Folder(dir.keep());
+    let options = OpenOptions { faults: faults.clone(), ..options(location, &clock) };
+    (Place::open_with(options, clock, HOOKS).await, faults)
+}
+
+#[tokio::test]
+async fn a_destroy_that_the_directory_refuses_is_told_and_can_be_repeated() {
+    let (place, faults) = faulty().await;
+    let id = place.running("a").await;
+    place.call(get("a"), "set", "kept").await.unwrap();
+    place.sleep(id).await.unwrap();
+    faults.fail_commits(1, CommitFault::Full);
+
+    let destroyed = place.destroy(get("a"));
+    let joined = place.destroy(Address::Id(id));
+    let waiting = place.call(or_create("a"), "get", "");
+
+    assert_eq!(code(destroyed.await), "storage/full");
+    assert_eq!(code(joined.await), "storage/full");
+    assert_eq!(code(waiting.await), "storage/full");
+    assert_eq!(place.call(get("a"), "get", "").await.unwrap(), "kept");
+    assert!(place.destroy(get("a")).await.unwrap());
+    assert_eq!(code(place.resolve(get("a")).await), "actor/not_found");
+}
+
+#[tokio::test]
+async fn a_creation_that_fails_is_told_and_can_be_repeated() {
+    let (place, faults) = faulty().await;
+    faults.fail_commits(1, CommitFault::Full);
+
+    let refused = place.resolve(or_create("a")).await;
+
+    assert_eq!(code(refused), "storage/full");
+    place.resolve(or_create("a")).await.unwrap();
+}
+
+#[tokio::test]
+async fn after_an_unknown_outcome_the_actor_starts_from_what_recovery_found() {
+    for kept in [true, false] {
+        let (place, faults) = faulty().await;
+        place.running("a").await;
+        place.running("b").await;
+        place.call(get("a"), "set", "before").await.unwrap();
+        let broken = place.host.live(&get("a")).unwrap().generation();
+        faults.fail_commits(1, CommitFault::SyncFailed { kept });
+
+        let unknown = place.call(get("a"), "set", "after").await;
+        let state = place.call(get("a"), "get", "").await.unwrap();
+
+        assert_eq!(code(unknown), "storage/outcome_unknown");
+        assert_eq!(state, if kept { "after" } else { "before" });
+        assert!(place.script.newest().generation() > broken);
+        place.call(get("b"), "set", "unharmed").await.unwrap();
+        assert_eq!(place.script.overlaps(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_down_refuses_starts_with_its_error() {
+    let (place, faults) = faulty().await;
+    place.running("a").await;
+    place.resolve(or_create("b")).await.unwrap();
+    faults.fail_reopens(100);
+    faults.fail_commits(1, CommitFault::SyncFailed { kept: false });
+
+    let unknown = place.call(get("a"), "set", "x").await;
+    assert_eq!(code(unknown), "storage/outcome_unknown");
+
+    assert_eq!(code(place.call(get("a"), "get", "").await), "storage/down");
+    assert_eq!(code(place.call(get("b"), "get", "").await), "storage/down");
+    assert_eq!(code(place.destroy(get("b")).await), "storage/down");
+}

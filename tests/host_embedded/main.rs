@@ -1,0 +1,17 @@
+//! The embedded host: real store, real actors, authors' code in Rust, and a clock
+//! that stands still unless a test moves it.
+
+mod calls;
+mod crashes;
+mod crowd;
+mod destroy;
+#[cfg(feature = "faults")]
+mod faults;
+mod open;
+mod place;
+mod places;
+mod report;
+#[path = "../support/script.rs"]
+mod script;
+mod shutdown;
+mod starts;
