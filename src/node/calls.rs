@@ -164,3 +164,22 @@ pub fn flush_sync(environment: f64, ms: f64) -> bool {
     });
     waited.unwrap_or(false)
 }
+
+/// Ends a generation whose memory is void, with the record of why: everything open
+/// is answered with it, and nothing of the memory is saved.
+#[napi(catch_unwind)]
+pub fn break_generation(actor: f64, record: &[u8]) {
+    trip();
+    if let Some(context) = env::context(actor) {
+        context.break_generation(from_record(record));
+    }
+}
+
+/// The caller of a call gave up. The function goes on, and is told.
+#[napi(catch_unwind)]
+pub fn cancel_call(actor: f64, call: f64) {
+    trip();
+    if let Some(context) = env::context(actor) {
+        context.cancel_call(CallId(number(call)));
+    }
+}
