@@ -18,8 +18,8 @@ use super::error::environment_gone;
 use super::factory::FactoryParts;
 use super::hub::Hub;
 use super::job::Job;
-use super::origin;
-use crate::core::behavior::{ActorEvent, Behavior, BehaviorFactory, Hooks};
+use super::{cancel, origin};
+use crate::core::behavior::{ActorEvent, Behavior, BehaviorFactory, CallId, Hooks};
 use crate::core::config::ActorConfig;
 use crate::core::context::ActorContext;
 
@@ -73,6 +73,10 @@ struct NodeBehavior {
 impl Behavior for NodeBehavior {
     fn deliver(&self, event: ActorEvent) {
         let last = matches!(event, ActorEvent::Stopped(_));
+        let call = match &event {
+            ActorEvent::Action { call, origin, .. } => Some((*call, *origin)),
+            _ => None,
+        };
         if let Err(refused) = self.hub.push(self.job(event)) {
             refused.refuse();
             let context = self.context.lock().take();
@@ -82,11 +86,24 @@ impl Behavior for NodeBehavior {
         } else if last {
             let context = self.context.lock().take();
             drop(context);
+        } else if let Some((call, origin)) = call {
+            self.delivered(call, origin);
         }
     }
 }
 
 impl NodeBehavior {
+    /// Tells a caller that may give up where its call is.
+    fn delivered(&self, call: CallId, origin: u64) {
+        if !cancel::is_watching() {
+            return;
+        }
+        let context = self.context.lock().clone();
+        if let Some(context) = context {
+            cancel::delivered(origin, &context, call);
+        }
+    }
+
     fn job(&self, event: ActorEvent) -> Job {
         let actor = self.actor;
         match event {

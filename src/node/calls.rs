@@ -183,3 +183,11 @@ pub fn cancel_call(actor: f64, call: f64) {
         context.cancel_call(CallId(number(call)));
     }
 }
+
+/// Logs that a promise which an actor tracks was rejected.
+#[napi(catch_unwind)]
+pub fn log_rejection(actor: f64, error: String) {
+    trip();
+    let actor_id = env::context(actor).map(|context| context.actor_id().to_string());
+    tracing::warn!(actor_id, error, "a tracked promise was rejected");
+}

@@ -70,8 +70,8 @@ pub(super) fn to_bridge(error: &Error) -> String {
 
 /// The record of an error.
 pub(super) fn to_record(error: &Error) -> Vec<u8> {
-    let (public, status_code) = promoted(error);
-    let promoted = Error { public, status_code, ..error.clone() };
+    let mut promoted = error.clone();
+    (promoted.public, promoted.status_code) = self::promoted(error);
     serde_json::to_vec(&promoted).expect("strings and JSON values always serialise")
 }
 
@@ -199,8 +199,10 @@ mod tests {
     #[test]
     fn a_known_fault_becomes_public_unless_the_thrower_chose() {
         let not_found = Error::new(ErrorCode::new("actor", "not_found"), "x");
-        let chosen = Error { public: Some(true), status_code: Some(410), ..not_found.clone() };
-        let broken = Error { public: Some(true), status_code: Some(500), ..not_found.clone() };
+        let mut chosen = not_found.clone();
+        (chosen.public, chosen.status_code) = (Some(true), Some(410));
+        let mut broken = not_found.clone();
+        (broken.public, broken.status_code) = (Some(true), Some(500));
         let private = Error::internal("secret");
 
         assert_eq!(promoted(&not_found), (Some(true), Some(404)));
@@ -224,7 +226,7 @@ mod tests {
         let back = from_record(&to_record(&error));
         let broken = from_record(b"{not json");
 
-        assert_eq!((back.code.as_ref(), back.metadata), ("mine", Some(json!([1]))));
+        assert_eq!((back.code.as_ref(), back.metadata.clone()), ("mine", Some(json!([1]))));
         assert_eq!(back.status_code, Some(400));
         assert!(broken.is("core", "internal_error"));
         assert_eq!(broken.metadata, Some(json!({ "error": "{not json" })));

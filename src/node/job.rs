@@ -84,6 +84,7 @@ pub(super) struct LogLine {
 
 impl Job {
     /// The actor that it concerns; 0 for none.
+    #[cfg(test)]
     pub(super) fn actor(&self) -> u64 {
         match self {
             Self::Start { actor, .. }

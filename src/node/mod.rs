@@ -13,8 +13,12 @@
 //! 3. No signal handler is installed, nothing is printed, and nothing here keeps
 //!    the process alive: the JavaScript half decides that.
 
+#![cfg_attr(test, allow(dead_code, reason = "what only JavaScript calls is not exported in tests"))]
+
 mod behavior;
+mod callers;
 mod calls;
+mod cancel;
 mod context;
 mod env;
 mod error;
@@ -24,6 +28,7 @@ mod host;
 mod hub;
 mod job;
 mod log;
+mod manage;
 mod origin;
 mod registry;
 mod runtime;

@@ -8,7 +8,7 @@
 import { ActorContext, awaitDestroyed, awaitSave, awaitTrackedWork, beginRegion, endRegion } from "../../index.js";
 import * as native from "../../index.js";
 import type { ActorBag } from "./bags.js";
-import { toBridge } from "./errors.js";
+import { textOf, toBridge } from "./errors.js";
 import type { JsSaveOptions } from "../../index.js";
 import type { Tickets } from "./tickets.js";
 import type { Turns } from "./turns.js";
@@ -135,6 +135,6 @@ function track(bag: ActorBag, kind: number, promise: Promise<unknown>): void {
   };
   Promise.resolve(promise).then(end, (thrown: unknown) => {
     end();
-    native.logRejection(bag.actor, String(kind), thrown instanceof Error ? thrown.message : String(thrown));
+    native.logRejection(bag.actor, textOf(thrown));
   });
 }

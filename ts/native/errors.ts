@@ -51,9 +51,10 @@ export class RivetError extends Error {
   readonly code: string;
   readonly public: boolean;
   readonly statusCode: number;
-  readonly metadata?: unknown;
-  readonly rayId?: string;
-  readonly actor?: ErrorActor;
+  // Declared only: an error without them does not have them.
+  declare readonly metadata?: unknown;
+  declare readonly rayId?: string;
+  declare readonly actor?: ErrorActor;
 
   constructor(group: string, code: string, message: string, options: RivetErrorOptions = {}) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
@@ -207,7 +208,8 @@ function isActor(value: unknown): value is ErrorActor {
   );
 }
 
-function textOf(thrown: unknown): string {
+/** What was thrown, in words. Throws where that throws when it is looked at. */
+export function textOf(thrown: unknown): string {
   if (thrown instanceof Error) {
     const name = thrown.name === "Error" ? "" : `${thrown.name}: `;
     return `${name}${thrown.message}`;

@@ -1,7 +1,6 @@
 /**
  * A host, as callers in this environment hold it.
  */
-import type { CoreRegistry } from "../../index.js";
 import * as native from "../../index.js";
 import type { ActorBag } from "./bags.js";
 import { fromRecord, unbridged } from "./errors.js";
@@ -27,6 +26,12 @@ export interface ActorRow {
 export interface ListedActor extends ActorRow {
   /** Whether a generation of it is live. */
   readonly awake: boolean;
+}
+
+/** What the host knows of one actor. */
+export interface ActorReport extends ListedActor {
+  /** Everything that keeps it awake. */
+  readonly holds: readonly Hold[];
 }
 
 export interface ListOptions {
@@ -59,9 +64,13 @@ export type EnsureMode = "get" | "getOrCreate" | "create";
 export interface OpenHostOptions {
   /** The folder; absent for a host in memory. */
   readonly path?: string;
+  /** Whether other workers of this process may use the folder too; all have to say so. */
+  readonly shared?: boolean;
   /** How long to wait for a folder that another process has, in milliseconds. */
   readonly lockTimeoutMs?: number;
 }
+
+type ManageOp = Parameters<typeof native.manage>[1];
 
 /** What is known of a target between calls. */
 interface Known {
@@ -110,7 +119,7 @@ export class HostHandle {
           };
           signal.addEventListener("abort", abort);
         }
-        plainly(() => native.submit(this.number, json, action, args, caller, ticket));
+        plainly(() => native.submit(this.number, json, action, args, caller, ticket, signal !== undefined));
       });
       return bytes ?? EMPTY;
     } finally {
@@ -140,14 +149,14 @@ export class HostHandle {
     return this.#manage("list", options);
   }
 
-  /** An actor's row; null when there is none of this id. */
-  info(id: string): Promise<ListedActor | null> {
+  /** What is known of an actor; null when there is none of this id. */
+  info(id: string): Promise<ActorReport | null> {
     return this.#manage("info", { id });
   }
 
-  /** Asks an actor to sleep; false when it did not run. */
-  sleep(id: string): Promise<boolean> {
-    return this.#manage("sleep", { id });
+  /** Puts an actor to sleep and resolves when it does. */
+  async sleep(id: string): Promise<void> {
+    await this.#manage<null>("sleep", { id });
   }
 
   /** Destroys an actor; false when there is none. */
@@ -160,7 +169,7 @@ export class HostHandle {
     return this.#manage("shutdown", { graceMs });
   }
 
-  async #manage<T>(op: native.ManageOp, args: object): Promise<T> {
+  async #manage<T>(op: ManageOp, args: object): Promise<T> {
     const json = JSON.stringify(args);
     const bytes = await this.#tickets.wait((ticket) => {
       plainly(() => native.manage(this.number, op, json, ticket));
@@ -195,5 +204,3 @@ export function parse<T>(bytes: Uint8Array | null): T {
   }
   return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")) as T;
 }
-
-export type { CoreRegistry };

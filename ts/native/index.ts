@@ -22,6 +22,7 @@ export {
 export { type Callback, type Callbacks, NapiActorFactory } from "./factory.js";
 export type { ActionPayload, CallerKind, HookPayload } from "./hooks.js";
 export type {
+  ActorReport,
   ActorRow,
   EnsureMode,
   Hold,
