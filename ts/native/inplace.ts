@@ -109,20 +109,22 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
     if (this.#ended) return;
     this.#ended = true;
     const bag = this.#bag;
-    bag.open.delete(this.#call);
     const commit = this.#native.finish(bag.actor, this.#call);
+    // Rust has answered already, and the job that says how is on its way.
+    if (commit === OVER && !this.#answered) return;
+    bag.open.delete(this.#call);
     if (this.#answered) return;
     this.#failed = failed;
     this.#outcome = outcome;
     if (commit === 0 || (commit > 0 && commit <= bag.durable)) this.leave();
     else if (commit > 0) (bag.held ??= new HeldOutputs()).hold(commit, this);
     else if (commit === TIMED_OUT) this.#refuse(timeout(bag));
-    else if (commit === OVER) this.#refuse(bag.stoppedError());
   }
 
   #refuse(error: RivetError): void {
     if (this.#answered) return;
     this.#answered = true;
+    if (this.#ended) this.#bag.open.delete(this.#call);
     this.#reject(error);
     this.#abort?.abort();
   }
