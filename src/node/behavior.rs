@@ -1,0 +1,124 @@
+//! The author's side of actors whose code is JavaScript: every event becomes a
+//! job of the environment that registered them.
+//!
+//! # Invariants
+//!
+//! 1. Events keep their order, since the hub does.
+//! 2. An event for an environment that is gone breaks the generation, which
+//!    answers everything that is open: nothing waits for JavaScript that is no more.
+//! 3. The context that is kept for invariant 2 goes with the last event, so
+//!    that the generation and its behavior do not keep each other alive.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::env::next_number;
+use super::error::environment_gone;
+use super::factory::FactoryParts;
+use super::hub::Hub;
+use super::job::Job;
+use super::{cancel, origin};
+use crate::core::behavior::{ActorEvent, Behavior, BehaviorFactory, CallId, Hooks};
+use crate::core::config::ActorConfig;
+use crate::core::context::ActorContext;
+
+/// One type of actors, as an environment registered it.
+pub(super) struct NodeFactory {
+    hub: Arc<Hub>,
+    /// The number under which JavaScript keeps the author's functions.
+    factory: u64,
+    config: Arc<ActorConfig>,
+    hooks: Hooks,
+}
+
+impl NodeFactory {
+    /// A type whose functions `hub`'s environment keeps.
+    pub(super) fn new(hub: Arc<Hub>, parts: FactoryParts) -> Self {
+        let FactoryParts { factory, config, hooks } = parts;
+        Self { hub, factory, config, hooks }
+    }
+}
+
+impl BehaviorFactory for NodeFactory {
+    fn config(&self) -> &Arc<ActorConfig> {
+        &self.config
+    }
+
+    fn hooks(&self) -> Hooks {
+        self.hooks
+    }
+
+    fn attach(&self, context: ActorContext) -> Arc<dyn Behavior> {
+        let actor = next_number();
+        let start = Job::Start { actor, factory: self.factory, context: context.clone() };
+        // Refused by a hub that is dead; the first event finds out (invariant 2).
+        drop(self.hub.push(start));
+        Arc::new(NodeBehavior {
+            hub: Arc::clone(&self.hub),
+            actor,
+            context: Mutex::new(Some(context)),
+        })
+    }
+}
+
+/// One generation.
+struct NodeBehavior {
+    hub: Arc<Hub>,
+    actor: u64,
+    /// Emptied by the last event (invariant 3).
+    context: Mutex<Option<ActorContext>>,
+}
+
+impl Behavior for NodeBehavior {
+    fn deliver(&self, event: ActorEvent) {
+        let last = matches!(event, ActorEvent::Stopped(_));
+        let call = match &event {
+            ActorEvent::Action { call, origin, .. } => Some((*call, *origin)),
+            _ => None,
+        };
+        if let Err(refused) = self.hub.push(self.job(event)) {
+            refused.refuse();
+            let context = self.context.lock().take();
+            if let (Some(context), false) = (context, last) {
+                context.break_generation(environment_gone());
+            }
+        } else if last {
+            let context = self.context.lock().take();
+            drop(context);
+        } else if let Some((call, origin)) = call {
+            self.delivered(call, origin);
+        }
+    }
+}
+
+impl NodeBehavior {
+    /// Tells a caller that may give up where its call is.
+    fn delivered(&self, call: CallId, origin: u64) {
+        if !cancel::is_watching() {
+            return;
+        }
+        let context = self.context.lock().clone();
+        if let Some(context) = context {
+            cancel::delivered(origin, &context, call);
+        }
+    }
+
+    fn job(&self, event: ActorEvent) -> Job {
+        let actor = self.actor;
+        match event {
+            ActorEvent::Hook { hook, reply } => Job::Hook { actor, hook, reply },
+            ActorEvent::Run { reply } => Job::Run { actor, reply },
+            ActorEvent::Action { call, name, args, caller, origin } => {
+                let origin = origin::ticket_within(self.hub.environment(), origin);
+                Job::Action { actor, call, name, args, caller, origin }
+            }
+            ActorEvent::CancelCall { call, timed_out } => Job::Cancel { actor, call, timed_out },
+            ActorEvent::SerializeState { reason, reply } => Job::Serialize { actor, reason, reply },
+            ActorEvent::Committed { number, result } => Job::Committed { actor, number, result },
+            ActorEvent::Abort(reason) => Job::Abort { actor, reason },
+            ActorEvent::DeadlineReached => Job::Deadline { actor },
+            ActorEvent::Stopped(outcome) => Job::Stopped { actor, outcome },
+        }
+    }
+}

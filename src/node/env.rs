@@ -1,0 +1,298 @@
+//! What one JavaScript thread knows: its environments, and the actors whose
+//! author's side runs in them.
+//!
+//! # Invariants
+//!
+//! 1. An actor is known here from the moment JavaScript takes its `START` until
+//!    it takes its `STOPPED`, or its environment ends.
+//! 2. The table is never borrowed while anything outside of this module runs:
+//!    what is needed is cloned or taken out first.
+//! 3. Numbers of environments, actors, tickets and regions never repeat within
+//!    the process, and are read exactly by JavaScript.
+//! 4. An environment dies in this order: its hub, with what was queued; the
+//!    generations that it owned; what it had taken and not answered.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use napi::Env;
+use napi::Status;
+use napi::bindgen_prelude::Function;
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi_derive::napi;
+
+use super::guard::{contained, trip};
+use super::hub::{Hub, Wake};
+use super::{error, host, log};
+use crate::core::actor::WorkRegion;
+use crate::core::behavior::{Reply, StateDelta};
+use crate::core::context::ActorContext;
+use crate::ids::{ActorId, Generation};
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+/// Counts by itself, so that the numbers of environments stay small (see [`super::origin`]).
+static NEXT_ENVIRONMENT: AtomicU64 = AtomicU64::new(1);
+
+/// A number that no actor, ticket or region has had (invariant 3).
+pub(super) fn next_number() -> u64 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A number that came from JavaScript; 0, which nothing has, when it is none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+pub(super) fn number(value: f64) -> u64 {
+    value as u64
+}
+
+/// A number on its way to JavaScript.
+#[expect(clippy::cast_precision_loss, reason = "numbers of this process stay below 2^53")]
+pub(super) fn to_js(value: u64) -> f64 {
+    value as f64
+}
+
+thread_local! {
+    static LOCAL: RefCell<Local> = RefCell::default();
+}
+
+#[derive(Default)]
+struct Local {
+    environments: HashMap<u64, Arc<Hub>>,
+    actors: HashMap<u64, Slot, BuildHasherDefault<NumberHasher>>,
+    /// The number of each entry of `actors`.
+    by_generation: HashMap<(ActorId, Generation), u64>,
+}
+
+/// One generation whose author's side runs on this thread.
+struct Slot {
+    context: ActorContext,
+    environment: u64,
+    /// Made for the first job or region, dropped with the last.
+    work: Option<Box<Work>>,
+}
+
+#[derive(Default)]
+struct Work {
+    /// What was taken and waits for an answer, by ticket.
+    jobs: HashMap<u64, Pending>,
+    regions: HashMap<u64, WorkRegion>,
+}
+
+/// A job that JavaScript took.
+pub(super) enum Pending {
+    /// A hook.
+    Hook(Reply<Option<Bytes>>),
+    /// The author's `run`.
+    Run(Reply<()>),
+    /// The encoded state.
+    Serialize(Reply<Vec<StateDelta>>),
+}
+
+impl Pending {
+    /// Answers.
+    pub(super) fn answer(self, result: crate::error::Result<Option<Bytes>>) {
+        match self {
+            Self::Hook(reply) => reply.send(result),
+            Self::Run(reply) => reply.send(result.map(drop)),
+            Self::Serialize(reply) => {
+                let deltas =
+                    |bytes: Option<Bytes>| bytes.map(StateDelta::ActorState).into_iter().collect();
+                reply.send(result.map(deltas));
+            }
+        }
+    }
+}
+
+/// Numbers are their own hash.
+#[derive(Default)]
+struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only numbers are hashed");
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Spreads consecutive numbers over the high bits, which the table uses.
+        self.0 = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+/// The generation of an actor number; `None` when it is over or runs elsewhere.
+#[inline]
+pub(super) fn context(actor: f64) -> Option<ActorContext> {
+    LOCAL.with_borrow(|local| local.actors.get(&number(actor)).map(|slot| slot.context.clone()))
+}
+
+/// The hub of an environment of this thread.
+pub(super) fn hub(environment: f64) -> Option<Arc<Hub>> {
+    LOCAL.with_borrow(|local| local.environments.get(&number(environment)).cloned())
+}
+
+/// The number of a generation whose author's side runs in `environment`; 0 for none.
+pub(super) fn number_of(environment: u64, context: &ActorContext) -> u64 {
+    let identity = context.identity();
+    LOCAL.with_borrow(|local| {
+        let key = (identity.id, identity.generation);
+        let Some(actor) = local.by_generation.get(&key) else { return 0 };
+        let ours = local.actors.get(actor).is_some_and(|slot| slot.environment == environment);
+        if ours { *actor } else { 0 }
+    })
+}
+
+/// Makes a generation known (invariant 1).
+pub(super) fn insert(environment: u64, actor: u64, context: ActorContext) {
+    let key = (context.identity().id, context.identity().generation);
+    LOCAL.with_borrow_mut(|local| {
+        local.by_generation.insert(key, actor);
+        local.actors.insert(actor, Slot { context, environment, work: None });
+    });
+}
+
+/// Forgets a generation (invariant 1).
+pub(super) fn remove(actor: u64) {
+    let slot = LOCAL.with_borrow_mut(|local| {
+        let slot = local.actors.remove(&actor)?;
+        let identity = slot.context.identity();
+        local.by_generation.remove(&(identity.id, identity.generation));
+        Some(slot)
+    });
+    // Here, since a reply that goes unanswered and a region that ends call out.
+    drop(slot);
+}
+
+/// Keeps what JavaScript took until it answers; gives it back when the actor is gone.
+pub(super) fn keep(actor: u64, ticket: u64, pending: Pending) -> Result<(), Pending> {
+    LOCAL.with_borrow_mut(|local| match local.actors.get_mut(&actor) {
+        Some(slot) => {
+            slot.work.get_or_insert_default().jobs.insert(ticket, pending);
+            Ok(())
+        }
+        None => Err(pending),
+    })
+}
+
+/// Takes out what waits under a ticket.
+pub(super) fn take_pending(actor: f64, ticket: f64) -> Option<Pending> {
+    with_work(actor, |work| work.jobs.remove(&number(ticket)))
+}
+
+/// Keeps a region until it is ended, and returns its number.
+pub(super) fn keep_region(actor: f64, region: WorkRegion) -> u64 {
+    let id = next_number();
+    let refused = LOCAL.with_borrow_mut(|local| match local.actors.get_mut(&number(actor)) {
+        Some(slot) => slot.work.get_or_insert_default().regions.insert(id, region),
+        None => Some(region),
+    });
+    if refused.is_some() { 0 } else { id }
+}
+
+/// Takes out a region.
+pub(super) fn take_region(actor: f64, region: f64) -> Option<WorkRegion> {
+    with_work(actor, |work| work.regions.remove(&number(region)))
+}
+
+fn with_work<T>(actor: f64, take: impl FnOnce(&mut Work) -> Option<T>) -> Option<T> {
+    LOCAL.with_borrow_mut(|local| {
+        let slot = local.actors.get_mut(&number(actor))?;
+        let work = slot.work.as_mut()?;
+        let taken = take(work);
+        if work.jobs.is_empty() && work.regions.is_empty() {
+            slot.work = None;
+        }
+        taken
+    })
+}
+
+/// The generations whose author's side runs in an environment.
+pub(super) fn contexts_of(environment: u64) -> Vec<ActorContext> {
+    LOCAL.with_borrow(|local| {
+        let ours = local.actors.values().filter(|slot| slot.environment == environment);
+        ours.map(|slot| slot.context.clone()).collect()
+    })
+}
+
+/// Opens an environment and returns its number. `wake` is called with nothing,
+/// on this thread, when there is something to take; it does not keep the process
+/// alive. The environment ends with the JavaScript that opened it.
+#[napi(catch_unwind, ts_args_type = "wake: () => void")]
+pub fn open_env(env: Env, wake: Function<'_, (), ()>) -> napi::Result<f64> {
+    trip();
+    let id = NEXT_ENVIRONMENT.fetch_add(1, Ordering::Relaxed);
+    let slot: Arc<std::sync::OnceLock<std::sync::Weak<Hub>>> = Arc::default();
+    let woken = Arc::clone(&slot);
+    let function = wake
+        .build_threadsafe_function::<()>()
+        .weak::<true>()
+        .callee_handled::<false>()
+        .build_callback(move |_| {
+            // Before JavaScript is called: a drain that throws must not stop
+            // the next one.
+            if let Some(hub) = woken.get().and_then(std::sync::Weak::upgrade) {
+                hub.begin_taking();
+            }
+            Ok(())
+        })?;
+    let ring: Wake = Arc::new(move || {
+        function.call((), ThreadsafeFunctionCallMode::NonBlocking) != Status::Closing
+    });
+    let hub = Arc::new(Hub::new(id, ring));
+    // A cell of our own that nobody else has seen.
+    let _ = slot.set(Arc::downgrade(&hub));
+    // After the threadsafe function: hooks run last in first out, so this one
+    // still finds it.
+    env.add_env_cleanup_hook(Arc::clone(&hub), |hub| contained("cleanup hook", || end(&hub)))?;
+    LOCAL.with_borrow_mut(|local| local.environments.insert(id, hub));
+    Ok(to_js(id))
+}
+
+/// Ends an environment (invariant 4).
+fn end(hub: &Arc<Hub>) {
+    let queued = hub.die();
+    log::set_level(hub, tracing::level_filters::LevelFilter::OFF);
+    let environment = hub.environment();
+    host::environment_gone(environment);
+    for job in queued {
+        job.refuse();
+    }
+    let (ours, removed) = LOCAL.with_borrow_mut(|local| {
+        let removed = local.environments.remove(&environment);
+        let ours: Vec<Slot> = local
+            .actors
+            .extract_if(|_, slot| slot.environment == environment)
+            .map(|(_, slot)| slot)
+            .collect();
+        local.by_generation.retain(|_, actor| local.actors.contains_key(actor));
+        (ours, removed)
+    });
+    for slot in ours {
+        let jobs = slot.work.map(|work| work.jobs).unwrap_or_default();
+        for pending in jobs.into_values() {
+            pending.answer(Err(error::environment_gone()));
+        }
+    }
+    drop(removed);
+}
+
+/// Sends what Rust logs at `level` and above (`trace`, `debug`, `info`, `warn`,
+/// `error`) to this environment; null ends it. Off unless asked for.
+#[napi(catch_unwind)]
+pub fn set_log_sink(env: Env, environment: f64, level: Option<String>) -> napi::Result<()> {
+    trip();
+    let Some(hub) = hub(environment) else { return Ok(()) };
+    let level = match level {
+        None => tracing::level_filters::LevelFilter::OFF,
+        Some(text) => log::parse_level(&text).ok_or_else(|| {
+            error::thrown(&env, error::invalid_argument("level", format!("unknown level {text:?}")))
+        })?,
+    };
+    log::set_level(&hub, level);
+    Ok(())
+}

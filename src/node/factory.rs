@@ -1,0 +1,241 @@
+//! The contract's `NapiActorFactory`: a type of actors, as its author hands it over.
+//!
+//! Rust reads which functions there are and keeps none of them: the JavaScript
+//! half keeps them under the factory's number.
+
+use std::sync::Arc;
+
+use napi::bindgen_prelude::{JsObjectValue, Object};
+use napi::{Env, ValueType};
+use napi_derive::napi;
+
+use super::env::{next_number, to_js};
+use super::error::{invalid_argument, thrown};
+use super::guard::trip;
+use crate::core::behavior::Hooks;
+use crate::core::config::{ActorConfig, ActorConfigInput, Durability, InspectorTab};
+use crate::error::Error;
+
+/// An action, for display.
+#[napi(object)]
+pub struct JsActionDefinition {
+    /// What callers say.
+    pub name: String,
+}
+
+/// A tab of the inspector.
+#[napi(object)]
+pub struct JsInspectorTab {
+    /// Letters, digits, `_` and `-`; of a hidden tab, one of the inspector's own.
+    pub id: String,
+    /// What a custom tab is called; required there.
+    pub label: Option<String>,
+    /// The folder with a custom tab's files; required there.
+    pub source: Option<String>,
+    /// The icon of a custom tab.
+    pub icon: Option<String>,
+    /// Hides a tab of the inspector's own.
+    pub hidden: Option<bool>,
+}
+
+/// The settings of a type of actors; all are optional, times are milliseconds and
+/// sizes bytes.
+#[napi(object)]
+#[derive(Default)]
+#[allow(missing_docs, reason = "each field has the documentation of its namesake")]
+pub struct JsActorConfig {
+    pub name: Option<String>,
+    pub icon: Option<String>,
+    pub has_database: Option<bool>,
+    pub remote_sqlite: Option<bool>,
+    pub enable_actor_runtime_socket: Option<bool>,
+    pub has_state: Option<bool>,
+    pub can_hibernate_websocket: Option<bool>,
+    /// When answers leave: `reply` once what they may reveal is durable,
+    /// `interval` at once. Without it, `interval`.
+    #[napi(ts_type = "'reply' | 'interval'")]
+    pub durability: Option<String>,
+    /// Whether a run handler that failed begins again. Without it, no.
+    pub restarts_run: Option<bool>,
+    pub state_save_interval_ms: Option<u32>,
+    pub create_state_timeout_ms: Option<u32>,
+    pub on_create_timeout_ms: Option<u32>,
+    pub create_vars_timeout_ms: Option<u32>,
+    pub create_conn_state_timeout_ms: Option<u32>,
+    pub on_before_connect_timeout_ms: Option<u32>,
+    pub on_connect_timeout_ms: Option<u32>,
+    pub on_migrate_timeout_ms: Option<u32>,
+    pub on_wake_timeout_ms: Option<u32>,
+    pub on_before_actor_start_timeout_ms: Option<u32>,
+    pub action_timeout_ms: Option<u32>,
+    pub on_request_timeout_ms: Option<u32>,
+    pub sleep_timeout_ms: Option<u32>,
+    pub no_sleep: Option<bool>,
+    pub sleep_grace_period_ms: Option<u32>,
+    pub connection_liveness_timeout_ms: Option<u32>,
+    pub connection_liveness_interval_ms: Option<u32>,
+    pub max_queue_size: Option<u32>,
+    pub max_schedules: Option<u32>,
+    pub max_queue_message_size: Option<u32>,
+    pub max_incoming_message_size: Option<u32>,
+    pub max_outgoing_message_size: Option<u32>,
+    pub actions: Option<Vec<JsActionDefinition>>,
+    pub inspector_tabs: Option<Vec<JsInspectorTab>>,
+}
+
+/// A type of actors: its functions and its settings.
+#[napi]
+pub struct NapiActorFactory {
+    factory: u64,
+    config: Arc<ActorConfig>,
+    hooks: Hooks,
+}
+
+#[napi]
+impl NapiActorFactory {
+    /// Reads which functions `callbacks` has, and the settings. Throws when the
+    /// settings contradict each other.
+    #[napi(
+        constructor,
+        catch_unwind,
+        ts_args_type = "callbacks: object, config?: JsActorConfig | undefined | null"
+    )]
+    pub fn new(
+        env: Env,
+        callbacks: Object<'_>,
+        config: Option<JsActorConfig>,
+    ) -> napi::Result<Self> {
+        trip();
+        let config = settings(config.unwrap_or_default()).map_err(|error| thrown(&env, error))?;
+        Ok(Self { factory: next_number(), config: Arc::new(config), hooks: hooks(&callbacks)? })
+    }
+
+    /// The number under which the JavaScript half keeps the functions.
+    #[napi(getter, catch_unwind)]
+    pub fn number(&self) -> f64 {
+        trip();
+        to_js(self.factory)
+    }
+
+    /// Whether answers wait for what they may reveal to be durable.
+    #[napi(getter, catch_unwind)]
+    pub fn gated(&self) -> bool {
+        trip();
+        self.config.durability == Durability::Reply
+    }
+}
+
+impl NapiActorFactory {
+    /// What a host needs to run actors of this type.
+    pub(super) fn parts(&self) -> FactoryParts {
+        FactoryParts { factory: self.factory, config: Arc::clone(&self.config), hooks: self.hooks }
+    }
+}
+
+/// What a host needs to run actors of a type.
+pub(super) struct FactoryParts {
+    /// The number under which the JavaScript half keeps the functions.
+    pub(super) factory: u64,
+    /// The settings.
+    pub(super) config: Arc<ActorConfig>,
+    /// Which functions there are.
+    pub(super) hooks: Hooks,
+}
+
+/// Which functions the author wrote.
+fn hooks(callbacks: &Object<'_>) -> napi::Result<Hooks> {
+    let has = |name: &str| -> napi::Result<bool> {
+        let value: napi::bindgen_prelude::Unknown<'_> = callbacks.get_named_property(name)?;
+        Ok(value.get_type()? == ValueType::Function)
+    };
+    Ok(Hooks {
+        migrate: has("onMigrate")?,
+        create_state: has("createState")?,
+        create: has("onCreate")?,
+        create_vars: has("createVars")?,
+        wake: has("onWake")?,
+        before_start: has("onBeforeActorStart")?,
+        sleep: has("onSleep")?,
+        destroy: has("onDestroy")?,
+        run: has("run")?,
+        serialize_state: has("serializeState")? || has("encodeState")?,
+    })
+}
+
+fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
+    let durability = match given.durability.as_deref() {
+        None | Some("interval") => Durability::Interval,
+        Some("reply") => Durability::Reply,
+        Some(other) => {
+            let reason = format!("{other:?} is neither \"reply\" nor \"interval\"");
+            return Err(invalid_argument("durability", reason));
+        }
+    };
+    let tab = |tab: JsInspectorTab| InspectorTab {
+        id: tab.id,
+        label: tab.label,
+        source: tab.source,
+        icon: tab.icon,
+        hidden: tab.hidden.unwrap_or(false),
+    };
+    let config = ActorConfig::from_input(ActorConfigInput {
+        name: given.name,
+        icon: given.icon,
+        has_database: given.has_database,
+        remote_sqlite: given.remote_sqlite,
+        enable_actor_runtime_socket: given.enable_actor_runtime_socket,
+        has_state: given.has_state,
+        can_hibernate_websocket: given.can_hibernate_websocket,
+        durability: Some(durability),
+        restarts_run: Some(given.restarts_run.unwrap_or(false)),
+        state_save_interval_ms: given.state_save_interval_ms,
+        create_state_timeout_ms: given.create_state_timeout_ms,
+        on_create_timeout_ms: given.on_create_timeout_ms,
+        create_vars_timeout_ms: given.create_vars_timeout_ms,
+        create_conn_state_timeout_ms: given.create_conn_state_timeout_ms,
+        on_before_connect_timeout_ms: given.on_before_connect_timeout_ms,
+        on_connect_timeout_ms: given.on_connect_timeout_ms,
+        on_migrate_timeout_ms: given.on_migrate_timeout_ms,
+        on_wake_timeout_ms: given.on_wake_timeout_ms,
+        on_before_actor_start_timeout_ms: given.on_before_actor_start_timeout_ms,
+        action_timeout_ms: given.action_timeout_ms,
+        on_request_timeout_ms: given.on_request_timeout_ms,
+        sleep_timeout_ms: given.sleep_timeout_ms,
+        no_sleep: given.no_sleep,
+        sleep_grace_period_ms: given.sleep_grace_period_ms,
+        connection_liveness_timeout_ms: given.connection_liveness_timeout_ms,
+        connection_liveness_interval_ms: given.connection_liveness_interval_ms,
+        max_queue_size: given.max_queue_size,
+        max_schedules: given.max_schedules,
+        max_queue_message_size: given.max_queue_message_size,
+        max_incoming_message_size: given.max_incoming_message_size,
+        max_outgoing_message_size: given.max_outgoing_message_size,
+        actions: given.actions.unwrap_or_default().into_iter().map(|action| action.name).collect(),
+        inspector_tabs: given.inspector_tabs.unwrap_or_default().into_iter().map(tab).collect(),
+    });
+    config.validate()?;
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_choice_answers_do_not_wait_and_a_failed_run_stays_down() {
+        let config = settings(JsActorConfig::default()).unwrap();
+
+        assert_eq!(config.durability, Durability::Interval);
+        assert!(!config.restarts_run);
+    }
+
+    #[test]
+    fn an_unknown_durability_is_refused_by_name() {
+        let given = JsActorConfig { durability: Some("never".into()), ..JsActorConfig::default() };
+
+        let error = settings(given).unwrap_err();
+
+        assert!(error.is("napi", "invalid_argument"));
+        assert!(error.message.contains("\"never\""), "{}", error.message);
+    }
+}

@@ -1,0 +1,291 @@
+//! What crosses into JavaScript: the kinds of jobs, and their flat encoding.
+//!
+//! A batch is one array of records, each `kind, actor, ticket` followed by the
+//! fields of its kind; [`FIELDS`] says how many. `ts/native/jobs.ts` mirrors the
+//! table, and a test compares the two.
+//!
+//! # Invariants
+//!
+//! 1. A job that expects an answer holds its [`Reply`] until JavaScript takes
+//!    it, so one that is dropped is answered all the same.
+//! 2. Bytes are copied into JavaScript: it never sees memory of Rust.
+
+use bytes::Bytes;
+use napi::bindgen_prelude::{BufferSlice, Null, ToNapiValue};
+use napi::{Env, sys};
+
+use super::error::to_record;
+use crate::core::actor::gate::CommitNumber;
+use crate::core::actor::lifecycle::StopReason;
+use crate::core::behavior::{
+    CallId, Caller, Hook, Reply, SerializeReason, StateDelta, StopOutcome,
+};
+use crate::core::context::ActorContext;
+use crate::error::Result;
+
+/// The name of each kind and how many fields follow `kind, actor, ticket`. The
+/// number of a kind is its place in this table, counted from one.
+pub(super) const FIELDS: &[(&str, usize)] = &[
+    ("START", 2),
+    ("HOOK", 3),
+    ("RUN", 0),
+    ("ACTION", 4),
+    ("CANCEL", 1),
+    ("SERIALIZE", 1),
+    ("COMMITTED", 2),
+    ("ABORT", 1),
+    ("DEADLINE", 0),
+    ("STOPPED", 2),
+    ("SETTLED", 2),
+    ("LOG", 5),
+];
+
+/// One thing for JavaScript to do or to know.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// A generation begins.
+    Start { actor: u64, factory: u64, context: ActorContext },
+    /// Run a hook.
+    Hook { actor: u64, hook: Hook, reply: Reply<Option<Bytes>> },
+    /// Run the author's `run`.
+    Run { actor: u64, reply: Reply<()> },
+    /// Run an action. `origin` is the ticket of whoever submitted it, if that
+    /// was the same environment, else 0.
+    Action { actor: u64, call: CallId, name: String, args: Bytes, caller: Caller, origin: u64 },
+    /// Nobody waits for an action any more.
+    Cancel { actor: u64, call: CallId, timed_out: bool },
+    /// Encode the state.
+    Serialize { actor: u64, reason: SerializeReason, reply: Reply<Vec<StateDelta>> },
+    /// A commit ended.
+    Committed { actor: u64, number: CommitNumber, result: Result<()> },
+    /// The actor begins to stop.
+    Abort { actor: u64, reason: StopReason },
+    /// The grace period is used up.
+    Deadline { actor: u64 },
+    /// The generation ended.
+    Stopped { actor: u64, outcome: StopOutcome },
+    /// What a ticket of JavaScript was waiting for has come.
+    Settled { ticket: u64, result: Result<Option<Bytes>> },
+    /// Something to log.
+    Log(Box<LogLine>),
+}
+
+/// A line of the log.
+#[derive(Debug)]
+pub(super) struct LogLine {
+    pub(super) level: &'static str,
+    pub(super) target: String,
+    pub(super) message: String,
+    /// The named values, as a JSON object.
+    pub(super) fields: String,
+    /// How many lines were dropped before this one.
+    pub(super) lost: u64,
+}
+
+impl Job {
+    /// The actor that it concerns; 0 for none.
+    #[cfg(test)]
+    pub(super) fn actor(&self) -> u64 {
+        match self {
+            Self::Start { actor, .. }
+            | Self::Hook { actor, .. }
+            | Self::Run { actor, .. }
+            | Self::Action { actor, .. }
+            | Self::Cancel { actor, .. }
+            | Self::Serialize { actor, .. }
+            | Self::Committed { actor, .. }
+            | Self::Abort { actor, .. }
+            | Self::Deadline { actor }
+            | Self::Stopped { actor, .. } => *actor,
+            Self::Settled { .. } | Self::Log(_) => 0,
+        }
+    }
+
+    /// Answers, for an environment that is gone, what the job carries.
+    pub(super) fn refuse(self) {
+        let gone = super::error::environment_gone;
+        match self {
+            Self::Hook { reply, .. } => reply.send(Err(gone())),
+            Self::Run { reply, .. } => reply.send(Err(gone())),
+            Self::Serialize { reply, .. } => reply.send(Err(gone())),
+            // Its caller is answered when the generation breaks; the others
+            // only tell what nobody is left to hear.
+            Self::Action { .. }
+            | Self::Start { .. }
+            | Self::Cancel { .. }
+            | Self::Committed { .. }
+            | Self::Abort { .. }
+            | Self::Deadline { .. }
+            | Self::Stopped { .. }
+            | Self::Settled { .. }
+            | Self::Log(_) => {}
+        }
+    }
+}
+
+/// Writes records into one JavaScript array.
+pub(super) struct Records {
+    env: sys::napi_env,
+    array: sys::napi_value,
+    len: u32,
+}
+
+impl Records {
+    /// An empty array.
+    pub(super) fn new(env: &Env) -> napi::Result<Self> {
+        let mut array = std::ptr::null_mut();
+        let env = env.raw();
+        // SAFETY: `env` is the environment of the call that is running.
+        napi::check_status!(unsafe { sys::napi_create_array(env, &mut array) })?;
+        Ok(Self { env, array, len: 0 })
+    }
+
+    /// What every record begins with.
+    pub(super) fn begin(&mut self, kind: Kind, actor: u64, ticket: u64) -> napi::Result<()> {
+        self.small(kind as i32)?;
+        self.number(actor)?;
+        self.number(ticket)
+    }
+
+    /// A small integer.
+    pub(super) fn small(&mut self, value: i32) -> napi::Result<()> {
+        self.push(value)
+    }
+
+    /// A number that JavaScript reads exactly below 2^53.
+    pub(super) fn number(&mut self, value: u64) -> napi::Result<()> {
+        match i32::try_from(value) {
+            Ok(small) => self.push(small),
+            Err(_) => self.push(value as f64),
+        }
+    }
+
+    /// A string.
+    pub(super) fn text(&mut self, value: &str) -> napi::Result<()> {
+        self.push(value)
+    }
+
+    /// A copy of bytes (invariant 2), or null.
+    pub(super) fn bytes(&mut self, value: Option<&Bytes>) -> napi::Result<()> {
+        match value {
+            Some(bytes) => {
+                let copy = BufferSlice::copy_from(&Env::from_raw(self.env), bytes)?;
+                self.push(&copy)
+            }
+            None => self.push(Null),
+        }
+    }
+
+    /// The record of an error, or null.
+    pub(super) fn error(&mut self, value: Option<&crate::error::Error>) -> napi::Result<()> {
+        match value {
+            Some(error) => {
+                let record = String::from_utf8(to_record(error)).unwrap_or_default();
+                self.text(&record)
+            }
+            None => self.push(Null),
+        }
+    }
+
+    /// The array.
+    pub(super) fn finish(self) -> sys::napi_value {
+        self.array
+    }
+
+    fn push<V: ToNapiValue>(&mut self, value: V) -> napi::Result<()> {
+        // SAFETY: `env` and `array` belong to the call that is running.
+        unsafe {
+            let value = V::to_napi_value(self.env, value)?;
+            napi::check_status!(sys::napi_set_element(self.env, self.array, self.len, value))?;
+        }
+        self.len += 1;
+        Ok(())
+    }
+}
+
+/// The numbers of [`FIELDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub(super) enum Kind {
+    Start = 1,
+    Hook,
+    Run,
+    Action,
+    Cancel,
+    Serialize,
+    Committed,
+    Abort,
+    Deadline,
+    Stopped,
+    Settled,
+    Log,
+}
+
+/// The number of a caller's kind.
+pub(super) fn caller_number(caller: Caller) -> i32 {
+    match caller {
+        Caller::Client => 0,
+        Caller::Actor => 1,
+        Caller::Local => 2,
+        Caller::Schedule => 3,
+    }
+}
+
+/// The caller's kind of a number; an unknown one is code of this process.
+pub(super) fn caller_of(number: u32) -> Caller {
+    match number {
+        0 => Caller::Client,
+        1 => Caller::Actor,
+        3 => Caller::Schedule,
+        _ => Caller::Local,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_and_the_numbers_agree() {
+        let kinds = [
+            Kind::Start,
+            Kind::Hook,
+            Kind::Run,
+            Kind::Action,
+            Kind::Cancel,
+            Kind::Serialize,
+            Kind::Committed,
+            Kind::Abort,
+            Kind::Deadline,
+            Kind::Stopped,
+            Kind::Settled,
+            Kind::Log,
+        ];
+
+        assert_eq!(kinds.len(), FIELDS.len());
+        for (kind, (name, _)) in kinds.iter().zip(FIELDS) {
+            assert_eq!(format!("{kind:?}").to_uppercase(), *name);
+        }
+        assert!(kinds.iter().enumerate().all(|(place, kind)| *kind as usize == place + 1));
+    }
+
+    #[test]
+    fn a_callers_kind_reads_back() {
+        for caller in [Caller::Client, Caller::Actor, Caller::Local, Caller::Schedule] {
+            let number = u32::try_from(caller_number(caller)).unwrap();
+
+            assert_eq!(caller_of(number), caller);
+        }
+    }
+
+    #[test]
+    fn a_job_for_an_environment_that_is_gone_answers_that_it_may_be_repeated() {
+        let (reply, answered) = Reply::channel();
+
+        Job::Run { actor: 1, reply }.refuse();
+
+        let error = futures::executor::block_on(answered).unwrap_err();
+        assert!(error.is("actor", "environment_gone"));
+        assert_eq!(error.metadata, Some(serde_json::json!({ "retryable": true })));
+    }
+}

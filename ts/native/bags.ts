@@ -1,0 +1,131 @@
+/**
+ * What JavaScript knows of each running generation.
+ *
+ * Rust holds no JavaScript object: everything of an actor that is one is here, by
+ * the generation's number, from its START to its STOPPED.
+ */
+import type { ActorContext } from "../../index.js";
+import { fromRecord, type RivetError } from "./errors.js";
+import type { Factory } from "./factory.js";
+import type { HeldOutputs } from "./gate.js";
+
+/** Who an actor is. */
+export interface ActorIdentity {
+  readonly actorId: string;
+  readonly name: string;
+  readonly key: readonly (string | number)[];
+  readonly region: string;
+  readonly generation: number;
+}
+
+export type StopOutcome = "slept" | "destroyed" | "failed" | "broken";
+
+/** A call whose function has not ended. */
+export interface OpenCall {
+  /** Nobody waits for it any more. */
+  cancel(timedOut: boolean): void;
+  /** Its generation ended with this. */
+  stop(error: RivetError): void;
+}
+
+/** One running generation. */
+export class ActorBag {
+  readonly actor: number;
+  readonly identity: ActorIdentity;
+  readonly factory: Factory;
+  /** Changed since the state was last handed over. Set by `changed`. */
+  dirty = false;
+  /** The state was handed over on request, or a save was asked for, and no commit has ended since. */
+  awaitsSave = false;
+  /** The last commit that this side began and that has not ended; 0 for none. */
+  inFlight = 0;
+  /** The last commit that is durable. */
+  durable = 0;
+  /** Whether `keepalive` holds the process for it. */
+  holds = false;
+  /** Outputs of calls in place that wait for a commit. */
+  held: HeldOutputs | undefined;
+  /** Set by the last job. */
+  stopped: { readonly outcome: StopOutcome; readonly error: RivetError } | undefined;
+  /** The functions that have begun, or are about to, by call. */
+  readonly open = new Map<number, OpenCall>();
+  /** What the author's layer keeps for it. */
+  extension: unknown;
+  readonly #instance: (bag: ActorBag) => ActorContext | null;
+  #context: ActorContext | undefined;
+  #runtimeState: Record<string, unknown> | undefined;
+  #abort: AbortController | undefined;
+  #aborted: "sleep" | "destroy" | undefined;
+
+  constructor(
+    actor: number,
+    identity: ActorIdentity,
+    factory: Factory,
+    instance: (bag: ActorBag) => ActorContext | null,
+  ) {
+    this.actor = actor;
+    this.identity = identity;
+    this.factory = factory;
+    this.#instance = instance;
+  }
+
+  /** The contract's handle: one instance per generation, made at the first use. */
+  get context(): ActorContext {
+    if (this.#context === undefined) {
+      const made = this.#instance(this);
+      if (made === null) throw this.stoppedError();
+      this.#context = made;
+    }
+    return this.#context;
+  }
+
+  /** The contract's bag: one object for all handles on this generation. */
+  get runtimeState(): Record<string, unknown> {
+    this.#runtimeState ??= {};
+    return this.#runtimeState;
+  }
+
+  clearRuntimeState(): void {
+    this.#runtimeState = undefined;
+  }
+
+  /** Why the actor began to stop; undefined while it has not. */
+  get abortReason(): "sleep" | "destroy" | undefined {
+    return this.#aborted;
+  }
+
+  /** Fires when the actor begins to stop. */
+  get abortSignal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#aborted !== undefined || this.stopped !== undefined) this.#abort.abort();
+    }
+    return this.#abort.signal;
+  }
+
+  /** The actor begins to stop. */
+  abort(reason: "sleep" | "destroy"): void {
+    this.#aborted ??= reason;
+    this.#abort?.abort();
+  }
+
+  /** The generation ended; what is open is told. */
+  stop(outcome: StopOutcome, error: RivetError | undefined): void {
+    this.stopped = { outcome, error: error ?? this.stoppedError() };
+    this.#abort?.abort();
+    for (const call of [...this.open.values()]) call.stop(this.stopped.error);
+    this.held?.fail(this.stopped.error);
+  }
+
+  /** Why nothing more happens in this generation. */
+  stoppedError(): RivetError {
+    if (this.stopped !== undefined) return this.stopped.error;
+    const { actorId, generation } = this.identity;
+    return fromRecord({
+      group: "actor",
+      code: "stopping",
+      message: "actor is stopping",
+      actor: { actorId, generation },
+    });
+  }
+}

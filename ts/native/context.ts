@@ -1,0 +1,140 @@
+/**
+ * What the contract's `ActorContext` has beyond Rust: promises, and JavaScript
+ * objects of the generation. Added to the one native class.
+ *
+ * 1. Promises that are handed over are heard, and their rejections logged, never thrown.
+ * 2. Work that is registered after the actor's end is accepted and forgotten.
+ */
+import { ActorContext, awaitDestroyed, awaitSave, awaitTrackedWork, beginRegion, endRegion } from "../../index.js";
+import * as native from "../../index.js";
+import type { ActorBag } from "./bags.js";
+import { textOf, toBridge } from "./errors.js";
+import type { JsSaveOptions } from "../../index.js";
+import type { Tickets } from "./tickets.js";
+import type { Turns } from "./turns.js";
+
+declare module "../../index.js" {
+  interface ActorContext {
+    /** Resolves when the save that this asks for is durable. */
+    requestSaveAndWait(options?: JsSaveOptions | null): Promise<void>;
+    /** Saves the state of a delta and resolves when it is durable. */
+    saveState(delta: { state?: Uint8Array }): Promise<void>;
+    /** Resolves when the actor is durably destroyed. */
+    waitForDestroyCompletion(): Promise<void>;
+    /** Keeps the actor awake until `promise` has settled. */
+    keepAwake(promise: Promise<unknown>): void;
+    /** Keeps the actor awake until a task of the runtime has settled. */
+    registerTask(promise: Promise<unknown>): void;
+    /** Lets the actor's end wait for `promise`, within its grace. */
+    waitUntil(promise: Promise<unknown>): void;
+    /** Keeps the actor awake; the number ends it, 0 when it could not begin. */
+    beginKeepAwake(): number;
+    endKeepAwake(region: number): void;
+    /** Keeps the actor awake for a callback of a raw socket. */
+    beginWebsocketCallback(): number;
+    endWebsocketCallback(region: number): void;
+    /** Whether the tracked work ended before the grace period did. */
+    waitForTrackedShutdownWork(): Promise<boolean>;
+    /** A signal that fires when the actor begins to stop. */
+    abortSignal(): AbortSignal;
+    /** One object for all handles on a generation, and none but them. */
+    runtimeState(): Record<string, unknown>;
+    /** The next `runtimeState` is a new object. */
+    clearRuntimeState(): void;
+  }
+}
+
+/** The numbers of work regions, as the Rust side has them. */
+const Region = { KEEP_AWAKE: 0, WAIT_UNTIL: 1, REGISTERED_TASK: 2, WEBSOCKET_CALLBACK: 3 } as const;
+
+const BAG = Symbol("bag");
+
+interface Attached {
+  [BAG]?: ActorBag;
+}
+
+/** The bag of a handle. */
+export function bagOf(context: ActorContext): ActorBag {
+  const bag = (context as Attached)[BAG];
+  if (bag === undefined) throw new TypeError("not a handle on an actor of this environment");
+  return bag;
+}
+
+/** Makes the one handle of a generation; null when it is over. */
+export function instanceOf(environment: number, bag: ActorBag): ActorContext | null {
+  const context = native.actorContext(environment, bag.actor);
+  if (context !== null) Object.defineProperty(context, BAG, { value: bag });
+  return context;
+}
+
+/** Adds the methods, once. */
+export function installContext(turns: Turns, tickets: Tickets): void {
+  const methods = {
+    async requestSaveAndWait(this: ActorContext, options?: JsSaveOptions | null): Promise<void> {
+      const { immediate = false, maxWaitMs = -1 } = options ?? {};
+      await tickets.wait((ticket) => awaitSave(this, immediate, maxWaitMs, ticket), { bridged: true });
+    },
+    async saveState(this: ActorContext, delta: { state?: Uint8Array }): Promise<void> {
+      const bag = bagOf(this);
+      if (bag.stopped !== undefined || native.commit(bag.actor, delta.state ?? null) < 0) {
+        throw toBridge({ group: "actor", code: "stopping", message: "actor is stopping" });
+      }
+      await tickets.wait((ticket) => native.awaitFlushed(this, ticket), { bridged: true });
+    },
+    async waitForDestroyCompletion(this: ActorContext): Promise<void> {
+      await tickets.wait((ticket) => awaitDestroyed(this, ticket), { bridged: true, holds: false });
+    },
+    keepAwake(this: ActorContext, promise: Promise<unknown>): void {
+      track(bagOf(this), Region.KEEP_AWAKE, promise);
+    },
+    registerTask(this: ActorContext, promise: Promise<unknown>): void {
+      track(bagOf(this), Region.REGISTERED_TASK, promise);
+    },
+    waitUntil(this: ActorContext, promise: Promise<unknown>): void {
+      track(bagOf(this), Region.WAIT_UNTIL, promise);
+    },
+    beginKeepAwake(this: ActorContext): number {
+      return beginRegion(bagOf(this).actor, Region.KEEP_AWAKE);
+    },
+    endKeepAwake(this: ActorContext, region: number): void {
+      endRegion(bagOf(this).actor, region);
+    },
+    beginWebsocketCallback(this: ActorContext): number {
+      return beginRegion(bagOf(this).actor, Region.WEBSOCKET_CALLBACK);
+    },
+    endWebsocketCallback(this: ActorContext, region: number): void {
+      endRegion(bagOf(this).actor, region);
+    },
+    async waitForTrackedShutdownWork(this: ActorContext): Promise<boolean> {
+      const drained = await tickets.wait((ticket) => awaitTrackedWork(this, ticket), { bridged: true });
+      return drained?.[0] === 1;
+    },
+    abortSignal(this: ActorContext): AbortSignal {
+      return AbortSignal.any([bagOf(this).abortSignal]);
+    },
+    runtimeState(this: ActorContext): Record<string, unknown> {
+      return bagOf(this).runtimeState;
+    },
+    clearRuntimeState(this: ActorContext): void {
+      bagOf(this).clearRuntimeState();
+    },
+  };
+  Object.assign(ActorContext.prototype, methods);
+  const requestNative = ActorContext.prototype.requestSave;
+  ActorContext.prototype.requestSave = function requestSave(options?: JsSaveOptions | null): void {
+    requestNative.call(this, options);
+    const bag = bagOf(this);
+    if (bag.stopped === undefined) turns.awaitSave(bag, true);
+  };
+}
+
+function track(bag: ActorBag, kind: number, promise: Promise<unknown>): void {
+  const region = beginRegion(bag.actor, kind);
+  const end = () => {
+    if (region !== 0) endRegion(bag.actor, region);
+  };
+  Promise.resolve(promise).then(end, (thrown: unknown) => {
+    end();
+    native.logRejection(bag.actor, textOf(thrown));
+  });
+}

@@ -1,0 +1,237 @@
+/**
+ * The JavaScript half of the dispatch, one per environment: takes jobs, runs the
+ * author's functions, hands over what changed, and lets answers leave.
+ *
+ * 1. Everything that begins goes through one queue, in the order of acceptance.
+ * 2. A drain that fails is followed by another one: nothing is left behind.
+ * 3. Nothing an author's function does stops a drain.
+ */
+import * as native from "../../index.js";
+import { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
+import { installContext, instanceOf } from "./context.js";
+import { BUDGET_MS, Entries } from "./entries.js";
+import { fromRecord, readRecord } from "./errors.js";
+import { flushAtExit } from "./exit.js";
+import { factoryOf } from "./factory.js";
+import { ActionEntry, type CallerKind, HookEntry, type HookHost, SnapshotEntry } from "./hooks.js";
+import { HostHandle, type OpenHostOptions, parse, plainly } from "./host.js";
+import { type CallScope, InPlaceCall } from "./inplace.js";
+import { Kind, Records } from "./jobs.js";
+import { KeepAlive } from "./keepalive.js";
+import { Tickets } from "./tickets.js";
+import { Turns } from "./turns.js";
+
+export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
+
+/** A line of Rust's log. */
+export interface LogLine {
+  readonly level: LogLevel;
+  readonly target: string;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** How many lines were dropped before this one. */
+  readonly lost: number;
+}
+
+export class Dispatch {
+  readonly #keepAlive = new KeepAlive();
+  readonly #bags = new Map<number, ActorBag>();
+  readonly #tickets = new Tickets(this.#keepAlive);
+  readonly #entries = new Entries(() => this.#turns.end());
+  readonly #turns: Turns;
+  readonly #hooks: HookHost;
+  readonly #environment: number;
+  #log: ((line: LogLine) => void) | undefined;
+
+  constructor() {
+    this.#turns = new Turns(native, this.#keepAlive, () => this.#entries.watch());
+    this.#hooks = { native, turns: this.#turns, tickets: this.#tickets };
+    this.#environment = native.openEnv(() => this.#drain());
+    installContext(this.#turns, this.#tickets);
+    flushAtExit(this.#bags, this.#turns, (limit) => native.flushSync(this.#environment, limit));
+  }
+
+  /** The number by which Rust knows this environment. */
+  get environment(): number {
+    return this.#environment;
+  }
+
+  /** The running generations whose author's side is here, by number. */
+  get bags(): ReadonlyMap<number, ActorBag> {
+    return this.#bags;
+  }
+
+  /** Opens a host: a folder, or memory. */
+  async openHost(options: OpenHostOptions = {}): Promise<HostHandle> {
+    const config = JSON.stringify(options);
+    const opened = await this.#tickets.wait((ticket) => {
+      plainly(() => native.openHost(this.#environment, config, ticket));
+    });
+    return new HostHandle(parse<{ host: number }>(opened).host, this.#tickets, this.#bags);
+  }
+
+  /**
+   * Calls in place: `run` begins one microtask later, and its outcome is the
+   * promise's once it may leave. Undefined: take the ordinary way.
+   */
+  inPlace<T>(bag: ActorBag, run: (scope: CallScope) => T | Promise<T>): Promise<Awaited<T>> | undefined {
+    if (bag.stopped !== undefined) return undefined;
+    const call = native.admit(bag.actor);
+    if (call === 0) return undefined;
+    return new Promise((resolve, reject) => {
+      const settle = resolve as (value: unknown) => void;
+      this.#entries.push(new InPlaceCall(native, bag, call, run, settle, reject));
+    });
+  }
+
+  /** The state of an actor has changed. */
+  changed(bag: ActorBag): void {
+    this.#turns.changed(bag);
+  }
+
+  /**
+   * Whether an output of an actor, other than the answer to a call, has to wait:
+   * undefined when it may leave at once, else what resolves when it may.
+   */
+  gate(bag: ActorBag): Promise<void> | undefined {
+    if (!bag.factory.gated || (!bag.dirty && bag.inFlight === 0 && !bag.awaitsSave)) return undefined;
+    return this.flush(bag);
+  }
+
+  /** Hands over what has changed and resolves when all so far is durable. */
+  async flush(bag: ActorBag): Promise<void> {
+    if (bag.stopped !== undefined) throw bag.stopped.error;
+    if (bag.factory.gated) this.#turns.push(bag);
+    const { context } = bag;
+    await this.#tickets.wait((ticket) => native.awaitFlushed(context, ticket));
+  }
+
+  /** Sends what Rust logs to `sink`, from `level` on; without one, nowhere. */
+  setLog(level: LogLevel | undefined, sink?: (line: LogLine) => void): void {
+    this.#log = sink;
+    plainly(() => native.setLogSink(this.#environment, sink === undefined ? null : (level ?? "info")));
+  }
+
+  /** See (2): whatever goes wrong, what is left is taken after the loop has turned. */
+  #drain(): void {
+    let empty = false;
+    try {
+      this.#turns.end();
+      const began = performance.now();
+      do {
+        const batch = native.take(this.#environment);
+        if (batch === null) {
+          empty = true;
+          break;
+        }
+        this.#read(new Records(batch));
+        this.#entries.run();
+      } while (performance.now() - began < BUDGET_MS);
+    } finally {
+      if (!empty) setImmediate(() => this.#drain());
+    }
+  }
+
+  #read(records: Records): void {
+    while (records.advance()) {
+      try {
+        this.#job(records);
+      } catch (fault) {
+        // One job's fault is not the others': they go on, and it is not hidden.
+        setImmediate(() => {
+          throw fault;
+        });
+      }
+    }
+  }
+
+  #job(job: Records): void {
+    switch (job.kind) {
+      case Kind.SETTLED: {
+        const failed = job.number(0) === 1;
+        this.#tickets.settle(job.ticket, failed ? null : job.bytesOrNull(1), failed ? job.text(1) : undefined);
+        return;
+      }
+      case Kind.LOG:
+        this.#logged(job);
+        return;
+      case Kind.START:
+        this.#start(job);
+        return;
+      default: {
+        const bag = this.#bags.get(job.actor);
+        if (bag !== undefined) this.#forActor(bag, job);
+      }
+    }
+  }
+
+  #forActor(bag: ActorBag, job: Records): void {
+    const { ticket } = job;
+    switch (job.kind) {
+      case Kind.ACTION: {
+        const caller = job.number(2) as CallerKind;
+        this.#entries.push(
+          new ActionEntry(this.#hooks, bag, ticket, job.text(0), job.bytes(1), caller, job.number(3)),
+        );
+        return;
+      }
+      case Kind.HOOK: {
+        const isNew = job.number(2) === 1;
+        this.#entries.push(HookEntry.hook(this.#hooks, bag, ticket, job.text(0), job.bytesOrNull(1), isNew));
+        return;
+      }
+      case Kind.RUN:
+        this.#entries.push(HookEntry.run(this.#hooks, bag, ticket));
+        return;
+      case Kind.SERIALIZE: {
+        const inspector = job.number(0) === 1;
+        const atOnce = bag.factory.callbacks.encodeState !== undefined;
+        this.#entries.push(
+          atOnce
+            ? new SnapshotEntry(this.#hooks, bag, ticket, inspector)
+            : HookEntry.serialize(this.#hooks, bag, ticket, inspector),
+        );
+        return;
+      }
+      case Kind.COMMITTED: {
+        const error = job.textOrNull(1);
+        this.#turns.committed(bag, job.number(0), error === null ? undefined : readRecord(error));
+        return;
+      }
+      case Kind.CANCEL:
+        bag.open.get(ticket)?.cancel(job.number(0) === 1);
+        return;
+      case Kind.ABORT:
+        bag.abort(job.text(0) as "sleep" | "destroy");
+        return;
+      case Kind.STOPPED: {
+        const error = job.textOrNull(1);
+        this.#bags.delete(bag.actor);
+        bag.stop(job.text(0) as StopOutcome, error === null ? undefined : fromRecord(readRecord(error)));
+        this.#turns.stopped(bag);
+        return;
+      }
+      default:
+        // DEADLINE: Rust gives up the hooks that still run; there is nothing to stop here.
+        return;
+    }
+  }
+
+  #start(job: Records): void {
+    const factory = factoryOf(job.number(0));
+    if (factory === undefined) throw new Error(`no factory has the number ${job.number(0)}`);
+    const identity = JSON.parse(job.text(1)) as ActorIdentity;
+    const bag = new ActorBag(job.actor, identity, factory, (of) => instanceOf(this.#environment, of));
+    this.#bags.set(job.actor, bag);
+  }
+
+  #logged(job: Records): void {
+    this.#log?.({
+      level: job.text(0) as LogLevel,
+      target: job.text(1),
+      message: job.text(2),
+      fields: JSON.parse(job.text(3)) as Record<string, unknown>,
+      lost: job.number(4),
+    });
+  }
+}

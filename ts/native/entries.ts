@@ -1,0 +1,110 @@
+/**
+ * The one queue of everything that is about to begin in this environment: calls
+ * in place and jobs that were taken, in the order in which they came.
+ *
+ * 1. Entries begin in the order of {@link Entries.push}, so begins follow acceptance.
+ * 2. No entry begins on the stack of whoever pushed it: one microtask later, or
+ *    from the drain.
+ * 3. A budget: after {@link BUDGET_MS} of beginning without the event loop having
+ *    turned, the rest waits until it has. Chains of calls are microtasks and would
+ *    otherwise starve timers, sockets and commits.
+ */
+
+/** What begins. */
+export interface Entry {
+  /** How much of the budget's counter it takes. */
+  readonly weight: number;
+  /** Begins it. Whatever it throws is a fault of the runtime. */
+  begin(): void;
+}
+
+/** How long entries begin before the event loop has to turn, in milliseconds. */
+export const BUDGET_MS = 2;
+
+/** The weight after which the clock is looked at. */
+const LOOK_AFTER = 32;
+
+const resolved: Promise<void> = Promise.resolve();
+
+export class Entries {
+  #queue: (Entry | undefined)[] = [];
+  #head = 0;
+  /** A microtask is on its way that begins what waits. */
+  #scheduled = false;
+  /** The budget is used up: what waits begins once the loop has turned. */
+  #waiting = false;
+  /** Set from the first entry until the loop has turned. */
+  #open = false;
+  #openedAt = 0;
+  #weight = 0;
+  readonly #turned: () => void;
+
+  /** `turned` is called each time the event loop has turned, if anything began before. */
+  constructor(turned: () => void) {
+    this.#turned = turned;
+  }
+
+  push(entry: Entry): void {
+    this.#queue.push(entry);
+    if (this.#scheduled || this.#waiting) return;
+    this.#scheduled = true;
+    void resolved.then(this.#soon);
+  }
+
+  /** Sees to it that `turned` is called once the event loop has turned. */
+  watch(): void {
+    if (this.#open) return;
+    this.#open = true;
+    this.#openedAt = performance.now();
+    setImmediate(this.#afterTurn);
+  }
+
+  /** Begins what waits, within the budget. */
+  run(): void {
+    if (this.#waiting) return;
+    this.watch();
+    while (this.#head < this.#queue.length) {
+      if (this.#weight >= LOOK_AFTER) {
+        this.#weight = 0;
+        if (performance.now() - this.#openedAt >= BUDGET_MS) {
+          this.#waiting = true;
+          return;
+        }
+      }
+      const entry = this.#queue[this.#head] as Entry;
+      this.#queue[this.#head++] = undefined;
+      this.#weight += entry.weight;
+      begin(entry);
+    }
+    if (this.#queue.length > 1024) this.#queue = [];
+    else this.#queue.length = 0;
+    this.#head = 0;
+  }
+
+  readonly #soon = (): void => {
+    this.#scheduled = false;
+    this.run();
+  };
+
+  readonly #afterTurn = (): void => {
+    this.#open = false;
+    this.#weight = 0;
+    this.#waiting = false;
+    try {
+      this.#turned();
+    } finally {
+      if (this.#head < this.#queue.length) this.run();
+    }
+  };
+}
+
+/** A fault of the runtime must stop neither the others nor the queue, and must not be hidden. */
+function begin(entry: Entry): void {
+  try {
+    entry.begin();
+  } catch (fault) {
+    setImmediate(() => {
+      throw fault;
+    });
+  }
+}

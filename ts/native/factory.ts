@@ -1,0 +1,52 @@
+/**
+ * The author's functions, by the number of their factory: Rust knows which there
+ * are and keeps none.
+ */
+import { type JsActorConfig, NapiActorFactory as NativeFactory } from "../../index.js";
+import type { ActorBag } from "./bags.js";
+
+/** Error-first, as all functions of the contract: the error is null. */
+export type Callback<Payload = never> = (error: null, payload: Payload) => unknown;
+
+/**
+ * What an author hands over. The payloads are those of `hooks.ts`; functions that
+ * are absent are not called.
+ */
+export interface Callbacks {
+  createState?: Callback | undefined;
+  onCreate?: Callback | undefined;
+  createVars?: Callback | undefined;
+  onMigrate?: Callback | undefined;
+  onWake?: Callback | undefined;
+  onBeforeActorStart?: Callback | undefined;
+  onSleep?: Callback | undefined;
+  onDestroy?: Callback | undefined;
+  run?: Callback | undefined;
+  actions?: Record<string, Callback> | undefined;
+  serializeState?: Callback | undefined;
+  /** The encoded state, at once; undefined when it is what was encoded last. With it, the state is handed over at the end of a turn, without it when it is asked for. */
+  encodeState?: ((bag: ActorBag) => Uint8Array | undefined) | undefined;
+  [name: string]: unknown;
+}
+
+/** A type of actors, as jobs find it. */
+export interface Factory {
+  readonly callbacks: Callbacks;
+  /** Answers wait for what they may reveal to be durable. */
+  readonly gated: boolean;
+}
+
+const factories = new Map<number, Factory>();
+
+/** The factory of a number. */
+export function factoryOf(number: number): Factory | undefined {
+  return factories.get(number);
+}
+
+/** A type of actors: its functions and its settings. */
+export class NapiActorFactory extends NativeFactory {
+  constructor(callbacks: Callbacks, config?: JsActorConfig | null) {
+    super(callbacks, config);
+    factories.set(this.number, { callbacks, gated: this.gated });
+  }
+}

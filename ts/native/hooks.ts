@@ -1,0 +1,335 @@
+/**
+ * Running the author's functions for jobs that were taken: hooks, `run`, actions,
+ * and the encoding of state. Each job is answered exactly once.
+ */
+import type { ActorContext, CancellationToken } from "../../index.js";
+import type { ActorBag, OpenCall } from "./bags.js";
+import { encodeRecord, recordOf, type RivetError } from "./errors.js";
+import type { Callback } from "./factory.js";
+import type { Entry } from "./entries.js";
+import { whenSettled } from "./settle.js";
+import type { Tickets } from "./tickets.js";
+import { newToken } from "./token.js";
+import { BROKEN, type Turns } from "./turns.js";
+
+/** What hooks need of the Rust side. */
+export interface AnswerPort {
+  complete(actor: number, ticket: number, status: number, bytes?: Uint8Array | null): boolean;
+  finishCall(actor: number, call: number, status: number, bytes?: Uint8Array | null): boolean;
+}
+
+/** What hooks work with. */
+export interface HookHost {
+  readonly native: AnswerPort;
+  readonly turns: Turns;
+  readonly tickets: Tickets;
+}
+
+/** How much more than a call in place a job costs. */
+const JOB_WEIGHT = 8;
+
+/** The function of each hook, by the label that the Rust side gives it. */
+const HOOKS: Readonly<Record<string, string>> = {
+  on_migrate: "onMigrate",
+  create_state: "createState",
+  on_create: "onCreate",
+  create_vars: "createVars",
+  on_wake: "onWake",
+  on_before_actor_start: "onBeforeActorStart",
+  on_sleep: "onSleep",
+  on_destroy: "onDestroy",
+};
+
+/** The payload of a hook. `input` is null where the creator passed none. */
+export interface HookPayload {
+  readonly ctx: ActorContext;
+  readonly bag: ActorBag;
+  readonly input: Uint8Array | null;
+  readonly isNew: boolean;
+}
+
+/** Who calls: 0 a client, 1 an actor, 2 code of this process, 3 a schedule. */
+export type CallerKind = 0 | 1 | 2 | 3;
+
+/** Runs one of the hooks, `run` or `serializeState`. */
+export class HookEntry implements Entry {
+  readonly weight = JOB_WEIGHT;
+  readonly #host: HookHost;
+  readonly #bag: ActorBag;
+  readonly #ticket: number;
+  readonly #name: string;
+  readonly #payload: () => unknown;
+  readonly #encode: (result: unknown) => Uint8Array | undefined;
+
+  private constructor(
+    host: HookHost,
+    bag: ActorBag,
+    ticket: number,
+    name: string,
+    payload: () => unknown,
+    encode: (result: unknown) => Uint8Array | undefined,
+  ) {
+    this.#host = host;
+    this.#bag = bag;
+    this.#ticket = ticket;
+    this.#name = name;
+    this.#payload = payload;
+    this.#encode = encode;
+  }
+
+  static hook(host: HookHost, bag: ActorBag, ticket: number, label: string, input: Uint8Array | null, isNew: boolean) {
+    const payload = (): HookPayload => ({ ctx: bag.context, bag, input, isNew });
+    const encode = label === "create_state" ? bytesOf : () => undefined;
+    return new HookEntry(host, bag, ticket, HOOKS[label] ?? label, payload, encode);
+  }
+
+  static run(host: HookHost, bag: ActorBag, ticket: number) {
+    return new HookEntry(host, bag, ticket, "run", () => ({ ctx: bag.context, bag }), () => undefined);
+  }
+
+  /** The contract's way to encode state: asked for, and a promise. */
+  static serialize(host: HookHost, bag: ActorBag, ticket: number, inspector: boolean) {
+    const reason = inspector ? "inspector" : "save";
+    return new HookEntry(host, bag, ticket, "serializeState", () => ({ ctx: bag.context, bag, reason }), (result) => {
+      const state = stateOf(result);
+      if (!inspector) host.turns.awaitSave(bag, state !== undefined);
+      return state;
+    });
+  }
+
+  begin(): void {
+    if (this.#bag.stopped !== undefined) {
+      this.#answer(true, this.#bag.stopped.error);
+      return;
+    }
+    let given: unknown;
+    try {
+      const callback = this.#bag.factory.callbacks[this.#name] as Callback<unknown> | undefined;
+      given = callback?.(null, this.#payload());
+    } catch (thrown) {
+      this.#answer(true, thrown);
+      return;
+    }
+    whenSettled(
+      given,
+      (value) => this.#answer(false, value),
+      (thrown) => this.#answer(true, thrown),
+    );
+  }
+
+  #answer(failed: boolean, outcome: unknown): void {
+    const { native, turns } = this.#host;
+    let bytes: Uint8Array | undefined;
+    if (!failed) {
+      try {
+        bytes = this.#encode(outcome);
+      } catch (thrown) {
+        failed = true;
+        outcome = thrown;
+      }
+    }
+    if (failed) native.complete(this.#bag.actor, this.#ticket, 1, encodeRecord(recordOf(outcome)));
+    else native.complete(this.#bag.actor, this.#ticket, 0, bytes);
+    turns.retry(this.#bag);
+  }
+}
+
+/** Hands over the state that the author's layer encodes at once. */
+export class SnapshotEntry implements Entry {
+  readonly weight = JOB_WEIGHT;
+
+  constructor(
+    readonly host: HookHost,
+    readonly bag: ActorBag,
+    readonly ticket: number,
+    readonly inspector: boolean,
+  ) {}
+
+  begin(): void {
+    const { native, turns } = this.host;
+    const { bag } = this;
+    if (!this.inspector) {
+      // Handed over as a commit of its own where that is possible: then this side
+      // knows its number, which answers in place wait for.
+      if (bag.factory.gated && turns.push(bag) > 0) {
+        native.complete(bag.actor, this.ticket, 0);
+        return;
+      }
+      if (!bag.dirty && !bag.awaitsSave) {
+        native.complete(bag.actor, this.ticket, 0);
+        return;
+      }
+    }
+    const encoded = turns.encode(bag);
+    if (encoded === BROKEN) return;
+    if (!this.inspector) {
+      bag.dirty = false;
+      turns.awaitSave(bag, encoded !== undefined);
+    }
+    native.complete(bag.actor, this.ticket, 0, encoded);
+  }
+}
+
+/** Runs an action that came the ordinary way. */
+export class ActionEntry implements Entry, OpenCall {
+  readonly weight = JOB_WEIGHT;
+  readonly #host: HookHost;
+  readonly #bag: ActorBag;
+  readonly #call: number;
+  readonly #name: string;
+  readonly #origin: number;
+  readonly #payload: ActionPayload;
+  #ended = false;
+
+  constructor(
+    host: HookHost,
+    bag: ActorBag,
+    call: number,
+    name: string,
+    args: Uint8Array,
+    caller: CallerKind,
+    origin: number,
+  ) {
+    this.#host = host;
+    this.#bag = bag;
+    this.#call = call;
+    this.#name = name;
+    this.#origin = origin;
+    this.#payload = new ActionPayload(bag, args, caller);
+    bag.open.set(call, this);
+  }
+
+  begin(): void {
+    if (this.#payload.cancelled) {
+      this.#end(true, this.#bag.stoppedError());
+      return;
+    }
+    let given: unknown;
+    try {
+      const action = this.#action();
+      if (action === undefined) {
+        this.#end(true, notFound(this.#name));
+        return;
+      }
+      given = action(null, this.#payload);
+    } catch (thrown) {
+      this.#end(true, thrown);
+      return;
+    }
+    whenSettled(
+      given,
+      (value) => this.#end(false, value),
+      (thrown) => this.#end(true, thrown),
+    );
+  }
+
+  cancel(): void {
+    this.#payload.cancel();
+  }
+
+  stop(_: RivetError): void {
+    this.#payload.cancel();
+  }
+
+  #action(): Callback<ActionPayload> | undefined {
+    const { actions } = this.#bag.factory.callbacks;
+    if (actions === undefined || !Object.hasOwn(actions, this.#name)) return undefined;
+    return actions[this.#name] as Callback<ActionPayload> | undefined;
+  }
+
+  #end(failed: boolean, outcome: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#bag.open.delete(this.#call);
+    const { native, tickets } = this.#host;
+    let bytes: Uint8Array | undefined;
+    if (!failed) {
+      try {
+        bytes = bytesOf(outcome);
+      } catch (thrown) {
+        failed = true;
+        outcome = thrown;
+      }
+    }
+    if (failed) {
+      if (this.#origin !== 0) tickets.threw(this.#origin, outcome);
+      native.finishCall(this.#bag.actor, this.#call, 1, encodeRecord(recordOf(outcome)));
+    } else {
+      native.finishCall(this.#bag.actor, this.#call, 0, bytes);
+    }
+    // Whoever holds the payload learns that the call is over.
+    this.#payload.cancel();
+  }
+}
+
+/** The payload of an action. What costs something is made at the first look. */
+export class ActionPayload {
+  readonly bag: ActorBag;
+  readonly args: Uint8Array;
+  readonly caller: CallerKind;
+  /** Set for a call through a connection. */
+  readonly conn = null;
+  cancelled = false;
+  #abort: AbortController | undefined;
+  #token: CancellationToken | undefined;
+
+  constructor(bag: ActorBag, args: Uint8Array, caller: CallerKind) {
+    this.bag = bag;
+    this.args = args;
+    this.caller = caller;
+  }
+
+  get ctx(): ActorContext {
+    return this.bag.context;
+  }
+
+  /** Fires when the call ended, timed out, or its caller gave up. */
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.cancelled) this.#abort.abort();
+    }
+    return this.#abort.signal;
+  }
+
+  /** The same, as the contract has it. */
+  get cancelToken(): CancellationToken {
+    if (this.#token === undefined) {
+      this.#token = newToken();
+      if (this.cancelled) this.#token.cancel();
+    }
+    return this.#token;
+  }
+
+  cancel(): void {
+    if (this.cancelled) return;
+    this.cancelled = true;
+    this.#abort?.abort();
+    this.#token?.cancel();
+  }
+}
+
+function notFound(name: string) {
+  return {
+    __type: "RivetError",
+    group: "actor",
+    code: "action_not_found",
+    message: `Action \`${name}\` was not found.`,
+    public: true,
+    statusCode: 404,
+  };
+}
+
+/** What an author's function may give back: bytes, or nothing. */
+function bytesOf(result: unknown): Uint8Array | undefined {
+  if (result === undefined || result === null) return undefined;
+  if (result instanceof Uint8Array) return result;
+  throw new TypeError(`expected encoded bytes or nothing, not ${typeof result}`);
+}
+
+/** The state within what `serializeState` gives back. */
+function stateOf(result: unknown): Uint8Array | undefined {
+  if (result === undefined || result === null) return undefined;
+  if (typeof result !== "object") throw new TypeError(`expected a delta of state, not ${typeof result}`);
+  return bytesOf((result as { state?: unknown }).state);
+}

@@ -1,0 +1,206 @@
+/**
+ * A host, as callers in this environment hold it.
+ */
+import * as native from "../../index.js";
+import type { ActorBag } from "./bags.js";
+import { fromRecord, unbridged } from "./errors.js";
+import type { NapiActorFactory } from "./factory.js";
+import type { CallerKind } from "./hooks.js";
+import type { Tickets } from "./tickets.js";
+
+/** An actor by its name and key, created by the first call if `create` says so, or by its id. */
+export type Target =
+  | { readonly name: string; readonly key: readonly (string | number)[]; readonly create?: boolean }
+  | { readonly id: string };
+
+/** An actor's row of the directory. */
+export interface ActorRow {
+  readonly id: string;
+  readonly name: string;
+  readonly key: readonly (string | number)[];
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+}
+
+/** An actor in a list. */
+export interface ListedActor extends ActorRow {
+  /** Whether a generation of it is live. */
+  readonly awake: boolean;
+}
+
+/** What the host knows of one actor. */
+export interface ActorReport extends ListedActor {
+  /** Everything that keeps it awake. */
+  readonly holds: readonly Hold[];
+}
+
+export interface ListOptions {
+  readonly name?: string;
+  readonly keyPrefix?: readonly (string | number)[];
+  /** Only those after this `cursor` of an earlier list. */
+  readonly after?: number;
+  /** Default 100. */
+  readonly limit?: number;
+}
+
+/** What an actor was busy with. */
+export interface Hold {
+  readonly what: string;
+  readonly count: number;
+}
+
+export interface ShutdownReport {
+  readonly drained: number;
+  readonly notDrained: readonly {
+    readonly name: string;
+    readonly key: readonly (string | number)[];
+    readonly actorId: string;
+    readonly holds: readonly Hold[];
+  }[];
+}
+
+export type EnsureMode = "get" | "getOrCreate" | "create";
+
+export interface OpenHostOptions {
+  /** The folder; absent for a host in memory. */
+  readonly path?: string;
+  /** Whether other workers of this process may use the folder too; all have to say so. */
+  readonly shared?: boolean;
+  /** How long to wait for a folder that another process has, in milliseconds. */
+  readonly lockTimeoutMs?: number;
+}
+
+type ManageOp = Parameters<typeof native.manage>[1];
+
+/** What is known of a target between calls. */
+interface Known {
+  readonly json: string;
+  bag: ActorBag | undefined;
+}
+
+export class HostHandle {
+  /** The number by which Rust knows it. */
+  readonly number: number;
+  readonly #tickets: Tickets;
+  readonly #bags: ReadonlyMap<number, ActorBag>;
+  readonly #known = new WeakMap<Target, Known>();
+
+  constructor(number: number, tickets: Tickets, bags: ReadonlyMap<number, ActorBag>) {
+    this.number = number;
+    this.#tickets = tickets;
+    this.#bags = bags;
+  }
+
+  /** Runs actors of `name` in this environment. */
+  register(name: string, factory: NapiActorFactory): void {
+    plainly(() => native.register(this.number, name, factory));
+  }
+
+  /**
+   * Calls an action on the ordinary way. Encoded arguments in, encoded result out.
+   * Keep one `Target` object per handle: what is known of it is kept by identity.
+   */
+  async submit(
+    target: Target,
+    action: string,
+    args: Uint8Array,
+    caller: CallerKind,
+    options: { signal?: AbortSignal | undefined } = {},
+  ): Promise<Uint8Array> {
+    const { signal } = options;
+    if (signal?.aborted) throw signal.reason;
+    const { json } = this.#knownOf(target);
+    let abort: (() => void) | undefined;
+    try {
+      const bytes = await this.#tickets.wait((ticket) => {
+        if (signal !== undefined) {
+          abort = () => {
+            if (this.#tickets.abandon(ticket, signal.reason)) native.cancel(this.number, ticket);
+          };
+          signal.addEventListener("abort", abort);
+        }
+        plainly(() => native.submit(this.number, json, action, args, caller, ticket, signal !== undefined));
+      });
+      return bytes ?? EMPTY;
+    } finally {
+      if (abort !== undefined) signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  /** The live generation of a target, if its author's side runs here. */
+  live(target: Target): ActorBag | undefined {
+    const known = this.#knownOf(target);
+    const { bag } = known;
+    if (bag !== undefined && bag.stopped === undefined) return bag;
+    known.bag = this.#bags.get(native.live(this.number, known.json));
+    return known.bag;
+  }
+
+  /** Finds or creates an actor without starting it. */
+  async ensure(target: Target, mode: EnsureMode, input?: Uint8Array): Promise<ActorRow> {
+    const { json } = this.#knownOf(target);
+    const row = await this.#tickets.wait((ticket) => {
+      plainly(() => native.ensure(this.number, json, mode, input ?? null, ticket));
+    });
+    return parse<ActorRow>(row);
+  }
+
+  list(options: ListOptions = {}): Promise<{ actors: ListedActor[]; cursor: number | null }> {
+    return this.#manage("list", options);
+  }
+
+  /** What is known of an actor; null when there is none of this id. */
+  info(id: string): Promise<ActorReport | null> {
+    return this.#manage("info", { id });
+  }
+
+  /** Puts an actor to sleep and resolves when it does. */
+  async sleep(id: string): Promise<void> {
+    await this.#manage<null>("sleep", { id });
+  }
+
+  /** Destroys an actor; false when there is none. */
+  destroy(target: Target): Promise<boolean> {
+    return this.#manage("destroy", target);
+  }
+
+  /** Lets all actors come to rest, for `graceMs` at most, and closes the host. */
+  shutdown(graceMs: number): Promise<ShutdownReport> {
+    return this.#manage("shutdown", { graceMs });
+  }
+
+  async #manage<T>(op: ManageOp, args: object): Promise<T> {
+    const json = JSON.stringify(args);
+    const bytes = await this.#tickets.wait((ticket) => {
+      plainly(() => native.manage(this.number, op, json, ticket));
+    });
+    return parse<T>(bytes);
+  }
+
+  #knownOf(target: Target): Known {
+    let known = this.#known.get(target);
+    if (known === undefined) {
+      known = { json: JSON.stringify(target), bag: undefined };
+      this.#known.set(target, known);
+    }
+    return known;
+  }
+}
+
+const EMPTY = new Uint8Array(0);
+
+/** What a native function throws, as a plain error. */
+export function plainly<T>(body: () => T): T {
+  try {
+    return body();
+  } catch (thrown) {
+    throw unbridged(thrown);
+  }
+}
+
+export function parse<T>(bytes: Uint8Array | null): T {
+  if (bytes === null) {
+    throw fromRecord({ group: "core", code: "internal_error", message: "expected an answer, not nothing" });
+  }
+  return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")) as T;
+}

@@ -1,0 +1,41 @@
+/**
+ * `greenroom/native`: the native classes of the contract, and the dispatch on which
+ * the author's layer stands. Opened once per environment, when it is first loaded.
+ */
+import { Dispatch } from "./dispatch.js";
+
+export { ActorContext } from "../../index.js";
+export type { JsActorConfig, JsSaveOptions } from "../../index.js";
+export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
+export { bagOf } from "./context.js";
+export { type Dispatch, type LogLevel, type LogLine } from "./dispatch.js";
+export {
+  BRIDGE_PREFIX,
+  type ErrorActor,
+  type ErrorRecord,
+  fromRecord,
+  recordOf,
+  RivetError,
+  type RivetErrorOptions,
+  unbridged,
+} from "./errors.js";
+export { type Callback, type Callbacks, NapiActorFactory } from "./factory.js";
+export type { ActionPayload, CallerKind, HookPayload } from "./hooks.js";
+export type {
+  ActorReport,
+  ActorRow,
+  EnsureMode,
+  Hold,
+  HostHandle,
+  ListedActor,
+  ListOptions,
+  OpenHostOptions,
+  ShutdownReport,
+  Target,
+} from "./host.js";
+export type { CallScope } from "./inplace.js";
+export { CoreRegistry } from "./registry.js";
+export { CancellationToken } from "./token.js";
+
+/** The dispatch of this environment. */
+export const dispatch = new Dispatch();

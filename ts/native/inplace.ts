@@ -1,0 +1,155 @@
+/**
+ * A call in place: admitted at once, begun one microtask later through the one
+ * queue, its answer held until what it may reveal is durable.
+ *
+ * 1. `finish` happens exactly once, whatever the function does.
+ * 2. The caller is answered once: by the function, a timeout, or the end of the
+ *    generation, whichever comes first.
+ * 3. A call that was answered before it began does not begin.
+ */
+import type { ActorBag, OpenCall } from "./bags.js";
+import { fromRecord, type RivetError, withoutStack } from "./errors.js";
+import { HeldOutputs, type Output } from "./gate.js";
+import type { Entry } from "./entries.js";
+import { whenSettled } from "./settle.js";
+
+/** What the function of a call is given. */
+export interface CallScope {
+  /** Fires when nobody waits for the call any more. */
+  readonly signal: AbortSignal;
+}
+
+export interface FinishPort {
+  finish(actor: number, call: number): number;
+}
+
+/** `finish`: the generation is over, or the caller was answered before. */
+const OVER = -1;
+/** `finish`: it took too long. */
+const TIMED_OUT = -2;
+
+export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
+  readonly weight = 1;
+  readonly #native: FinishPort;
+  readonly #bag: ActorBag;
+  readonly #call: number;
+  readonly #run: (scope: CallScope) => unknown;
+  readonly #resolve: (value: unknown) => void;
+  readonly #reject: (error: unknown) => void;
+  #answered = false;
+  #ended = false;
+  #failed = false;
+  #outcome: unknown;
+  #abort: AbortController | undefined;
+
+  constructor(
+    native: FinishPort,
+    bag: ActorBag,
+    call: number,
+    run: (scope: CallScope) => unknown,
+    resolve: (value: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#native = native;
+    this.#bag = bag;
+    this.#call = call;
+    this.#run = run;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    bag.open.set(call, this);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#answered) this.#abort.abort();
+    }
+    return this.#abort.signal;
+  }
+
+  begin(): void {
+    if (this.#answered) {
+      this.#end(true, undefined);
+      return;
+    }
+    let given: unknown;
+    try {
+      given = this.#run(this);
+    } catch (thrown) {
+      this.#end(true, thrown);
+      return;
+    }
+    whenSettled(
+      given,
+      (value) => this.#end(false, value),
+      (thrown) => this.#end(true, thrown),
+    );
+  }
+
+  cancel(timedOut: boolean): void {
+    this.#refuse(timedOut ? timeout(this.#bag) : aborted(this.#bag));
+  }
+
+  stop(error: RivetError): void {
+    this.#refuse(error);
+  }
+
+  leave(): void {
+    if (this.#answered) return;
+    this.#answered = true;
+    if (this.#failed) this.#reject(this.#outcome);
+    else this.#resolve(this.#outcome);
+  }
+
+  fail(error: RivetError): void {
+    this.#refuse(error);
+  }
+
+  #end(failed: boolean, outcome: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const bag = this.#bag;
+    const commit = this.#native.finish(bag.actor, this.#call);
+    // Rust has answered already, and the job that says how is on its way.
+    if (commit === OVER && !this.#answered) return;
+    bag.open.delete(this.#call);
+    if (this.#answered) return;
+    this.#failed = failed;
+    this.#outcome = outcome;
+    if (commit === 0 || (commit > 0 && commit <= bag.durable)) this.leave();
+    else if (commit > 0) (bag.held ??= new HeldOutputs()).hold(commit, this);
+    else if (commit === TIMED_OUT) this.#refuse(timeout(bag));
+  }
+
+  #refuse(error: RivetError): void {
+    if (this.#answered) return;
+    this.#answered = true;
+    if (this.#ended) this.#bag.open.delete(this.#call);
+    this.#reject(error);
+    this.#abort?.abort();
+  }
+}
+
+function timeout(bag: ActorBag): RivetError {
+  const { actorId, generation } = bag.identity;
+  return fromRecord({
+    group: "actor",
+    code: "action_timed_out",
+    message: "Action timed out",
+    public: true,
+    statusCode: 408,
+    actor: { actorId, generation },
+  });
+}
+
+function aborted(bag: ActorBag): RivetError {
+  const { actorId, generation } = bag.identity;
+  return withoutStack({
+    group: "actor",
+    code: "aborted",
+    message: "the call was cancelled",
+    public: true,
+    statusCode: 400,
+    actor: { actorId, generation },
+  });
+}

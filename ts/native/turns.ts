@@ -1,0 +1,138 @@
+/**
+ * The end of a turn, and what follows from it: what one turn changed is handed
+ * over together, and while a commit is on its way later turns gather for the next.
+ *
+ * 1. A turn ends when the event loop has turned, or at the start of the next drain.
+ *    An answer that may reveal a change waits for its commit, so nothing leaves
+ *    before its turn has ended.
+ * 2. One commit per actor is on its way at a time, unless a save is asked for.
+ * 3. The process is held from the first change until it is durable.
+ */
+import type { ActorBag } from "./bags.js";
+import { encodeRecord, recordOf, type ErrorRecord, fromRecord } from "./errors.js";
+import type { KeepAlive } from "./keepalive.js";
+
+/** What turns need of the Rust side. */
+export interface CommitPort {
+  markDirty(actor: number): void;
+  commit(actor: number, state: Uint8Array | null): number;
+  breakGeneration(actor: number, record: Uint8Array): void;
+}
+
+export class Turns {
+  readonly #native: CommitPort;
+  readonly #keepAlive: KeepAlive;
+  readonly #watch: () => void;
+  /** Actors whose turn changed something. */
+  #changed: ActorBag[] = [];
+
+  /** `watch` sees to it that {@link Turns.end} is called once the loop has turned. */
+  constructor(native: CommitPort, keepAlive: KeepAlive, watch: () => void) {
+    this.#native = native;
+    this.#keepAlive = keepAlive;
+    this.#watch = watch;
+  }
+
+  /** The state of an actor has changed. */
+  changed(bag: ActorBag): void {
+    if (bag.dirty || bag.stopped !== undefined) return;
+    bag.dirty = true;
+    this.#native.markDirty(bag.actor);
+    this.#settleHold(bag);
+    this.#gather(bag);
+  }
+
+  /** Ends the turn (1). */
+  end(): void {
+    if (this.#changed.length === 0) return;
+    const bags = this.#changed;
+    this.#changed = [];
+    for (const bag of bags) {
+      if (bag.inFlight === 0) this.push(bag);
+    }
+  }
+
+  /**
+   * Hands over what has changed: the number of the commit after which all of it is
+   * durable, 0 when nothing has changed, -1 when nothing can be handed over now.
+   */
+  push(bag: ActorBag): number {
+    if (!bag.dirty || bag.stopped !== undefined) return 0;
+    const encoded = this.encode(bag);
+    if (encoded === BROKEN) return -1;
+    const commit = this.#native.commit(bag.actor, encoded ?? null);
+    if (commit < 0) return commit;
+    bag.dirty = false;
+    if (commit > bag.durable) bag.inFlight = commit;
+    if (encoded === undefined) {
+      bag.held?.settleFor(commit);
+      bag.held?.release(bag.durable);
+    }
+    this.#settleHold(bag);
+    return commit;
+  }
+
+  /** Something happened after which a commit that could not begin may be able to. */
+  retry(bag: ActorBag): void {
+    if (bag.dirty && bag.inFlight === 0) this.#gather(bag);
+  }
+
+  /** The encoded state; undefined when there is none. Where it cannot be encoded, memory is ahead of the store for good, so the generation breaks. */
+  encode(bag: ActorBag): Uint8Array | undefined | typeof BROKEN {
+    try {
+      return bag.factory.callbacks.encodeState?.(bag);
+    } catch (thrown) {
+      this.#native.breakGeneration(bag.actor, encodeRecord(recordOf(thrown)));
+      return BROKEN;
+    }
+  }
+
+  /** A commit ended. */
+  committed(bag: ActorBag, commit: number, failed: ErrorRecord | undefined): void {
+    bag.awaitsSave = false;
+    if (failed === undefined) {
+      bag.durable = Math.max(bag.durable, commit);
+    } else {
+      // Only an actor whose answers do not wait hears of this and lives: it is
+      // asked again, and has to have something to say.
+      bag.dirty = true;
+    }
+    if (commit >= bag.inFlight) bag.inFlight = 0;
+    if (failed === undefined) bag.held?.release(commit);
+    else bag.held?.fail(fromRecord(failed));
+    this.retry(bag);
+    this.#settleHold(bag);
+  }
+
+  /** A snapshot was handed over on request, or a save was asked for. */
+  awaitSave(bag: ActorBag, awaits: boolean): void {
+    bag.awaitsSave = awaits;
+    this.#settleHold(bag);
+  }
+
+  /** The generation ended. */
+  stopped(bag: ActorBag): void {
+    bag.dirty = false;
+    bag.awaitsSave = false;
+    bag.inFlight = 0;
+    this.#settleHold(bag);
+  }
+
+  #gather(bag: ActorBag): void {
+    if (!bag.factory.gated || bag.factory.callbacks.encodeState === undefined) return;
+    this.#changed.push(bag);
+    this.#watch();
+  }
+
+  /** See (3). */
+  #settleHold(bag: ActorBag): void {
+    const owes = bag.dirty || bag.awaitsSave || bag.inFlight !== 0;
+    if (owes === bag.holds) return;
+    bag.holds = owes;
+    if (owes) this.#keepAlive.hold();
+    else this.#keepAlive.release();
+  }
+}
+
+/** The state could not be encoded. */
+export const BROKEN = Symbol("broken");
