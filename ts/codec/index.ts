@@ -10,8 +10,7 @@
  * weak collections and cycles.
  */
 
-import { Encoder } from "cbor-x";
-
+import { Encoder } from "./cbor-x";
 import { lower } from "./lower";
 import { REFUSED, refusal } from "./parts";
 

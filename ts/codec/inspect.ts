@@ -47,9 +47,7 @@ function visit(value: unknown, walk: Walk): Finding | undefined {
   if (typeof kind === "object") return found(kind.reason);
   if (walk.above.length > MAX_DEPTH) {
     return found(
-      walk.above.includes(raw)
-        ? "is part of a cycle"
-        : `is nested deeper than ${MAX_DEPTH} levels`,
+      walk.above.includes(raw) ? "is part of a cycle" : `is nested deeper than ${MAX_DEPTH} levels`,
     );
   }
   // Short chains of ancestors only: a long one would make this quadratic, and depth ends it anyway.

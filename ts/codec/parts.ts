@@ -19,9 +19,10 @@ export function errorFields(error: Error): [string, unknown][] {
   const seen = new Set<string>();
   for (const key of ["name", "message", "stack", "cause", "errors"]) {
     seen.add(key);
-    if (key === "name" ? error.name !== undefined : Object.hasOwn(error, key)) {
-      fields.push([key, (error as unknown as Record<string, unknown>)[key]]);
-    }
+    const value = (error as unknown as Record<string, unknown>)[key];
+    // Classes keep the name on their prototype, DOMException the message too.
+    const inherited = key === "name" || (key === "message" && value !== "");
+    if (inherited ? value !== undefined : Object.hasOwn(error, key)) fields.push([key, value]);
   }
   for (const key of Object.keys(error)) {
     const value = (error as unknown as Record<string, unknown>)[key];

@@ -4,8 +4,7 @@
  * They lie far from the registered ones. A tag, once written to a disk, never changes its meaning.
  */
 
-import { addExtension, Tag } from "cbor-x";
-
+import { addExtension, Tag } from "./cbor-x";
 import { viewed } from "./copy";
 import { makeError, setOwn } from "./parts";
 
@@ -43,7 +42,7 @@ function extend(tag: number, decode: (content: never) => unknown): void {
     encode: () => {
       throw new TypeError("values of tags of our own are lowered before they are encoded");
     },
-    decode: decode as (content: unknown) => Never,
+    decode,
   });
 }
 
