@@ -351,3 +351,25 @@ describe("two actors", () => {
     assert.equal(other.stored().box.inner.x, 3);
   });
 });
+
+describe("what cannot be watched", () => {
+  it("is whole also after it was assigned", () => {
+    state.tags = new Map([["a", new Set([1])]]);
+    state.list = [new Date(7)];
+    state.tags.get("a").add(2);
+
+    assert.equal(state.list[0].getTime(), 7);
+    assert.deepEqual(actor.stored().tags, new Map([["a", new Set([1, 2])]]));
+    assert.ok(actor.suspects > 0);
+  });
+
+  it("is never shared by two actors", () => {
+    const shared = new Map();
+    const other = new Actor({});
+    state.shared = shared;
+    other.state.shared = shared;
+    state.shared.set("k", 1);
+
+    assert.equal(other.state.shared.size, 0);
+  });
+});

@@ -23,6 +23,8 @@ export interface Owner {
 
 interface Entry {
   readonly owner: Owner;
+  /** Whether it is watched: a plain object or an array. */
+  readonly watched: boolean;
   proxy: object | undefined;
 }
 
@@ -45,7 +47,14 @@ export function standsFor(proxy: unknown, raw: object): boolean {
 
 /** Notes the owner of a raw object that enters a state. */
 export function claim(raw: object, owner: Owner): void {
-  if (!entries.has(raw)) entries.set(raw, { owner, proxy: undefined });
+  if (!entries.has(raw)) enter(raw, owner);
+}
+
+function enter(raw: object, owner: Owner): Entry {
+  const kind = classify(raw);
+  const entry = { owner, watched: kind === "object" || kind === "array", proxy: undefined };
+  entries.set(raw, entry);
+  return entry;
 }
 
 /** The handlers, set by their module: they and this one need each other. */
@@ -62,20 +71,15 @@ export function seen(value: unknown, owner: Owner, parent?: object, key?: Proper
   if (typeof value !== "object" || value === null) return value;
   let raw: object = unwrap(value);
   let entry = entries.get(raw);
-  if (entry === undefined) {
-    const kind = classify(raw);
-    if (kind !== "object" && kind !== "array") {
-      owner.suspect();
-      return raw;
-    }
-    // Invariants of proxies forbid to hide what lies in a frozen object.
-    if (!Object.isExtensible(raw)) raw = replace(raw, parent, key);
-    entry = { owner, proxy: undefined };
-    entries.set(raw, entry);
-  } else if (entry.owner !== owner) {
+  // Invariants of proxies forbid to hide what lies in a frozen object.
+  if (entry === undefined ? !Object.isExtensible(raw) : entry.owner !== owner) {
     raw = replace(raw, parent, key);
-    entry = { owner, proxy: undefined };
-    entries.set(raw, entry);
+    entry = enter(raw, owner);
+  }
+  entry ??= enter(raw, owner);
+  if (!entry.watched) {
+    owner.suspect();
+    return raw;
   }
   if (entry.proxy === undefined) {
     entry.proxy = new Proxy(raw, Array.isArray(raw) ? handlers.array : handlers.object);
