@@ -57,10 +57,13 @@ export class RivetError extends Error {
     if (options.actor !== undefined) this.actor = options.actor;
   }
 
-  static override [Symbol.hasInstance](value: unknown): boolean {
+  // A class that an author derives inherits this and is told apart as any other.
+  static override [Symbol.hasInstance](this: unknown, value: unknown): boolean {
+    // biome-ignore-start lint/complexity/noThisInStatic: `this` is the class that is asked about
     if (this === RivetError) return isRivetError(value);
     if (this === UserError) return UserError.is(value);
     return Function.prototype[Symbol.hasInstance].call(this, value);
+    // biome-ignore-end lint/complexity/noThisInStatic: see above
   }
 
   /** Whether a value has the shape of this class. */

@@ -19,7 +19,7 @@ export function clientMaker(definitions: ReadonlyMap<string, Definition>): Clien
     Object.defineProperty(Client.prototype, name, {
       configurable: true,
       get(this: BaseClient) {
-        const accessor = this.accessor(name);
+        const accessor = accessorOf(this, name);
         // Kept on the client: the next access is a property.
         Object.defineProperty(this, name, { value: accessor });
         return accessor;
@@ -28,6 +28,9 @@ export function clientMaker(definitions: ReadonlyMap<string, Definition>): Clien
   }
   return (origin) => new Client(definitions, origin);
 }
+
+/** An accessor of a client. No method: every name that is not reserved may be an actor's. */
+let accessorOf: (client: BaseClient, name: string) => Accessor;
 
 class BaseClient {
   readonly #definitions: ReadonlyMap<string, Definition>;
@@ -38,24 +41,25 @@ class BaseClient {
     this.#origin = origin;
   }
 
-  accessor(name: string): Accessor {
-    return new Accessor(name, this.#definitions.get(name), this.#origin);
+  static {
+    accessorOf = (client, name) =>
+      new Accessor(name, client.#definitions.get(name), client.#origin);
   }
 
   get(name: string, key?: unknown, options?: unknown): object {
-    return this.accessor(name).get(key, options);
+    return accessorOf(this, name).get(key, options);
   }
 
   getOrCreate(name: string, key?: unknown, options?: unknown): object {
-    return this.accessor(name).getOrCreate(key, options);
+    return accessorOf(this, name).getOrCreate(key, options);
   }
 
   getForId(name: string, actorId: unknown, options?: unknown): object {
-    return this.accessor(name).getForId(actorId, options);
+    return accessorOf(this, name).getForId(actorId, options);
   }
 
   create(name: string, key?: unknown, options?: unknown): Promise<object> {
-    return this.accessor(name).create(key, options);
+    return accessorOf(this, name).create(key, options);
   }
 
   async dispose(): Promise<void> {}

@@ -126,7 +126,7 @@ function instance(value: object): Refused {
   }
   const what = typeof name === "string" && name !== "" && name !== "Object" ? name : undefined;
   const article = what !== undefined && /^[AEIOU]/.test(what) ? "an" : "a";
-  if (what !== undefined && what.startsWith("Weak")) return { reason: `is ${article} ${what}` };
+  if (what?.startsWith("Weak")) return { reason: `is ${article} ${what}` };
   return {
     reason:
       what === undefined ? "has a prototype of its own" : `is an instance of the class ${what}`,

@@ -39,8 +39,7 @@ export function flatten(tree: unknown, place: string): Map<string, ActionFunctio
 }
 
 function checkName(key: string, name: string, place: string): void {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  if (key === "" || /[\u0000-\u001f\u007f]/.test(key)) {
+  if (key === "" || /\p{Cc}/u.test(key)) {
     throw new TypeError(
       `${place} has an action named ${quoted(name)}: it is empty or not printable`,
     );

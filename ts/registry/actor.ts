@@ -26,8 +26,8 @@ export interface ManagedActor {
    * @throws rejects with `actor.not_found`
    */
   info(): Promise<ActorInfo>;
-  /** Puts it to sleep; false when it did not run. */
-  sleep(): Promise<boolean>;
+  /** Puts it to sleep and resolves when it sleeps. One that does not run is left alone. */
+  sleep(): Promise<void>;
   /** Destroys it and all it stored; false when it did not exist. */
   destroy(): Promise<boolean>;
 }
@@ -62,13 +62,11 @@ export function manage(host: () => Promise<Host>, which: unknown): ManagedActor 
     },
     async sleep() {
       const actorId = await known();
-      return actorId !== undefined && (await host()).sleep(actorId);
+      if (actorId !== undefined) await (await host()).sleep(actorId);
     },
     async destroy() {
       const actorId = await known();
-      if (actorId === undefined) return false;
-      await (await host()).destroy({ id: actorId });
-      return true;
+      return actorId !== undefined && (await host()).destroy({ id: actorId });
     },
   };
 }

@@ -2,9 +2,13 @@
 
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 
-/** A tree of actions: functions that get the context first, and groups of them. */
+/**
+ * A tree of actions: functions that get the context first, and groups of them. They may return
+ * anything: against `void` the compiler does not look at what they return, so that an action can
+ * call a helper whose parameter is of the type of the actor itself.
+ */
 export interface ActionTree<C> {
-  readonly [name: string]: ((c: C, ...args: never[]) => unknown) | ActionTree<C>;
+  readonly [name: string]: ((c: C, ...args: never[]) => void) | ActionTree<C>;
 }
 
 /** Members of every handle: no action at the top of a tree may have such a name. */
@@ -18,12 +22,7 @@ export type ReservedActionName =
   | "getGatewayUrl"
   | "reload"
   | "then"
-  | "toJSON"
-  | "constructor"
-  | "toString"
-  | "valueOf"
-  | "hasOwnProperty"
-  | "__proto__";
+  | "toJSON";
 
 /** Refuses the names of {@link ReservedActionName}. */
 export type WithoutReservedActions = { readonly [K in ReservedActionName]?: never };

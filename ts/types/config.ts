@@ -99,7 +99,7 @@ export interface ActorConfig<S, V, I, In, A, IA> {
     ActionTree<ActionContext<S, unknown, unknown, V, I>> &
     WithoutReservedActions;
   /** Checks and may change the arguments of actions. */
-  actionInputSchemas?: ActionInputSchemas<A>;
+  actionInputSchemas?: ActionInputSchemas<NoInfer<A>>;
   /** Options. */
   options?: ActorOptions;
 }

@@ -51,12 +51,7 @@ export type ReservedActorName =
   | "create"
   | "dispose"
   | "then"
-  | "toJSON"
-  | "constructor"
-  | "toString"
-  | "valueOf"
-  | "hasOwnProperty"
-  | "__proto__";
+  | "toJSON";
 
 /** Refuses the names of {@link ReservedActorName}. */
 export type WithoutReservedActors = { readonly [K in ReservedActorName]?: never };
