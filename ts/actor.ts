@@ -1,0 +1,22 @@
+/** `actor()`: describes a type of actor. */
+
+import { defineActor } from "./definition";
+import type { ActorConfig, ActorDefinition } from "./types";
+
+/**
+ * Describes a type of actor, to be given to `setup()`.
+ *
+ * @throws TypeError naming the key, for what is unknown, not available or contradictory.
+ */
+export function actor<
+  S = undefined,
+  V = undefined,
+  I = undefined,
+  In = I,
+  A = Record<never, never>,
+  IA = Record<never, never>,
+>(
+  config: ActorConfig<S, V, I, In, A, IA>,
+): ActorDefinition<{ state: S; vars: V; input: In; actions: A; internalActions: IA }> {
+  return defineActor(config);
+}

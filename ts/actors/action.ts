@@ -1,0 +1,74 @@
+/** Runs one action: schema, author's function, `onBeforeActionResponse`. */
+
+import type { Call } from "../calls/call";
+import { callersError, RivetError } from "../errors";
+import { validate } from "../schema";
+import { Context } from "./context";
+import type { Live } from "./live";
+
+/**
+ * Runs the action `name` and gives what `carry` makes of its result when the function ends: it may
+ * alias state that changes afterwards.
+ */
+export async function runAction<T>(
+  live: Live,
+  call: Call,
+  name: string,
+  internal: boolean,
+  args: unknown[],
+  carry: (output: unknown) => T,
+): Promise<T> {
+  const action = live.definition.action(name, internal);
+  if (action === undefined) throw actionNotFound(name, live);
+  try {
+    return await live.during(async () => {
+      const context = new Context(live, call);
+      const schema = live.definition.argumentSchemas.get(name);
+      const checked = schema === undefined ? args : await checkArguments(live, name, args);
+      let output = await action(context, ...checked);
+      const before = live.definition.hook("onBeforeActionResponse");
+      if (before !== undefined) output = await before(context, name, checked, output);
+      return carry(output);
+    });
+  } catch (thrown) {
+    throw noteWrapper(callersError(thrown, live.specifier));
+  } finally {
+    call.release();
+  }
+}
+
+async function checkArguments(live: Live, name: string, args: unknown[]): Promise<unknown[]> {
+  const schema = live.definition.argumentSchemas.get(name);
+  if (schema === undefined) return args;
+  const checked = await validate(schema, args, `action \`${name}\` arguments`);
+  if (!Array.isArray(checked)) {
+    throw new TypeError(`the schema of action ${name} makes no list of arguments`);
+  }
+  return checked;
+}
+
+/** `actor.action_not_found`. */
+export function actionNotFound(name: string, live: Live | undefined): RivetError {
+  return new RivetError("actor", "action_not_found", `Action \`${name}\` was not found.`, {
+    public: true,
+    statusCode: 404,
+    metadata: { action: name },
+    actor: live?.specifier,
+  });
+}
+
+const wrappers = new WeakSet<object>();
+
+function noteWrapper(error: RivetError): RivetError {
+  wrappers.add(error);
+  return error;
+}
+
+/**
+ * What a caller of the same environment gets: the error that {@link runAction} made, whichever way
+ * the call took. The native half hands it over as the cause of its own.
+ */
+export function throughBoundary(error: unknown): unknown {
+  const cause = (error as { cause?: unknown } | null | undefined)?.cause;
+  return typeof cause === "object" && cause !== null && wrappers.has(cause) ? cause : error;
+}

@@ -1,0 +1,186 @@
+/**
+ * Turns a definition into the callbacks of the contract's actor factory.
+ *
+ * 1. A hook that nobody wrote is not handed over, so that nothing crosses for it.
+ * 2. Whatever an author threw crosses as one of our errors, made here.
+ */
+
+import { Call } from "../calls/call";
+import { copy, decode, encode } from "../codec";
+import type { Definition, Hook } from "../definition";
+import { callersError } from "../errors";
+import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
+import { validate } from "../schema";
+import type { Caller } from "../types";
+import { actionNotFound, runAction } from "./action";
+import { Live, type Scene } from "./live";
+
+/** Stands before the name of an internal action that the actor itself asks for the ordinary way. */
+export const INTERNAL_MARK = "\u0000";
+
+/** What callbacks get, as far as it is used. */
+interface Payload {
+  readonly ctx: NativeContext;
+  readonly bag: Bag;
+  readonly input?: Uint8Array | null;
+  readonly isNew?: boolean;
+  readonly args?: Uint8Array;
+  readonly caller?: number;
+  /** Of an action: fires when nobody waits for it any more. */
+  readonly signal: AbortSignal;
+}
+
+type Callback = (error: null, payload: Payload) => Promise<unknown>;
+
+/** Makes the factory of a definition for one registry. */
+export function makeFactory(definition: Definition, scene: Scene): NapiActorFactory {
+  return new NapiActorFactory(callbacksOf(definition, scene), settingsOf(definition));
+}
+
+/** The author's side of the generation behind a bag. */
+export function liveOf(bag: Bag): Live | undefined {
+  return bag.extension instanceof Live ? bag.extension : undefined;
+}
+
+function settingsOf(definition: Definition): object {
+  const { options } = definition;
+  return {
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(options.icon === undefined ? {} : { icon: options.icon }),
+    hasState: definition.hasState,
+    durability: options.durability,
+    restartsRun: true,
+    createVarsTimeoutMs: options.createVarsTimeout,
+    onMigrateTimeoutMs: options.onMigrateTimeout,
+    sleepGracePeriodMs: options.sleepGracePeriod,
+    stateSaveIntervalMs: options.stateSaveInterval,
+    actionTimeoutMs: options.actionTimeout,
+    sleepTimeoutMs: options.sleepTimeout,
+    noSleep: options.noSleep,
+    actions: [...definition.actions.keys()].sort().map((name) => ({ name })),
+  };
+}
+
+function callbacksOf(definition: Definition, scene: Scene): Record<string, unknown> {
+  const live = (payload: Payload): Live => {
+    const { bag } = payload;
+    bag.extension ??= new Live(bag, definition, scene);
+    return bag.extension as Live;
+  };
+  const hook = (body: (live: Live, payload: Payload) => unknown): Callback => {
+    return async (_error, payload) => {
+      const at = live(payload);
+      try {
+        return await at.during(() => body(at, payload));
+      } catch (thrown) {
+        throw callersError(thrown, at.specifier);
+      }
+    };
+  };
+  const plain = (name: "onWake" | "onSleep" | "onDestroy"): Callback | undefined => {
+    const written = definition.hook(name);
+    return written && hook((at) => written(at.context));
+  };
+  const onMigrate = definition.hook("onMigrate");
+  const onCreate = definition.hook("onCreate");
+  const run = definition.run;
+  return {
+    createState: definition.hasState ? hook(createState) : undefined,
+    onCreate:
+      onCreate && hook(async (at, { input }) => onCreate(at.context, await inputOf(at, input))),
+    createVars: definition.hasVars ? hook(createVars) : undefined,
+    onMigrate: onMigrate && hook((at, { isNew }) => onMigrate(at.context, isNew === true)),
+    onWake: plain("onWake"),
+    onSleep: plain("onSleep"),
+    onDestroy: plain("onDestroy"),
+    run: run && runner(run, live),
+    actions: actionsOf(definition, live),
+    encodeState: definition.hasState ? (bag: Bag) => liveOf(bag)?.encode() : undefined,
+  };
+}
+
+/** `run` is no call: it may hold the state for as long as the actor lives. */
+function runner(run: Hook, live: (payload: Payload) => Live): Callback {
+  return async (_error, payload) => {
+    const at = live(payload);
+    try {
+      await run(at.context);
+    } catch (thrown) {
+      throw callersError(thrown, at.specifier);
+    }
+    return true;
+  };
+}
+
+async function createState(live: Live, payload: Payload): Promise<Uint8Array> {
+  // Checked also where nothing reads it: a wrong input must not create an actor.
+  const input = await inputOf(live, payload.input);
+  const create = live.definition.hook("createState");
+  if (create === undefined) return live.begin(copy(live.definition.config.state, "state"));
+  return live.begin(await create(live.context, input));
+}
+
+async function createVars(live: Live): Promise<void> {
+  const create = live.definition.hook("createVars");
+  live.vars =
+    create === undefined
+      ? cloneVars(live.definition.config.vars)
+      : await create(live.context, live.scene.deps);
+}
+
+/** Vars are never stored, so that a value which cannot be copied is shared as it is. */
+function cloneVars(vars: unknown): unknown {
+  try {
+    return copy(vars, "vars");
+  } catch {
+    return vars;
+  }
+}
+
+/** What the creator passed, checked once for `createState` and `onCreate`. */
+async function inputOf(live: Live, bytes: Uint8Array | null | undefined): Promise<unknown> {
+  if (live.input === undefined) {
+    const given = decode(bytes);
+    const schema = live.definition.inputSchema;
+    live.input = { value: schema === undefined ? given : await validate(schema, given, "input") };
+  }
+  return live.input.value;
+}
+
+function actionsOf(
+  definition: Definition,
+  live: (payload: Payload) => Live,
+): Record<string, Callback> {
+  const out: Record<string, Callback> = Object.create(null);
+  for (const name of definition.actions.keys()) {
+    out[name] = (_error, payload) => callAction(live(payload), name, false, payload);
+  }
+  for (const name of definition.internalActions.keys()) {
+    const only = (caller: Caller): Callback => {
+      return async (_error, payload) => {
+        const at = live(payload);
+        if (callerOf(payload) !== caller) throw actionNotFound(name, at);
+        return callAction(at, name, true, payload);
+      };
+    };
+    out[name] = only("schedule");
+    out[INTERNAL_MARK + name] = only("actor");
+  }
+  return out;
+}
+
+function callerOf(payload: Payload): Caller {
+  return callers[payload.caller ?? 0] ?? "client";
+}
+
+async function callAction(
+  live: Live,
+  name: string,
+  internal: boolean,
+  payload: Payload,
+): Promise<Uint8Array> {
+  const call = new Call(live, callerOf(payload), undefined, payload);
+  const args = decode(payload.args);
+  const list = Array.isArray(args) ? args : [];
+  return runAction(live, call, name, internal, list, (output) => encode(output, "result"));
+}

@@ -1,0 +1,176 @@
+/**
+ * `c`: what an author's functions get first.
+ *
+ * 1. Two fields, everything else on the prototype: one is made for each call.
+ * 2. What is rarely used (log, client, signals) is made when it is first touched.
+ */
+
+import type { Call } from "../calls/call";
+import { copy } from "../codec";
+import { RivetError } from "../errors";
+import type { Logger } from "../log";
+import { dispatch, unbridged } from "../native-half";
+import type { Caller, SaveOptions } from "../types";
+import type { Live } from "./live";
+
+export class Context {
+  readonly #live: Live;
+  readonly #call: Call | undefined;
+  #client: object | undefined;
+
+  constructor(live: Live, call: Call | undefined) {
+    this.#live = live;
+    this.#call = call;
+  }
+
+  /** The generation and the call behind a context. */
+  static inside(context: Context): { readonly live: Live; readonly call: Call | undefined } {
+    return { live: context.#live, call: context.#call };
+  }
+
+  get state(): unknown {
+    return this.#live.state;
+  }
+
+  set state(value: unknown) {
+    this.#live.state = value;
+  }
+
+  snapshot(): unknown {
+    return copy(this.#live.state, "state");
+  }
+
+  get vars(): unknown {
+    return this.#live.vars;
+  }
+
+  set vars(value: unknown) {
+    this.#live.vars = value;
+  }
+
+  get actorId(): string {
+    return this.#live.bag.identity.actorId;
+  }
+
+  get name(): string {
+    return this.#live.bag.identity.name;
+  }
+
+  get key(): string[] {
+    return this.#live.bag.identity.key.map(String);
+  }
+
+  get region(): string {
+    return this.#live.bag.identity.region;
+  }
+
+  get log(): Logger {
+    return this.#live.log;
+  }
+
+  get now(): number {
+    return Date.now();
+  }
+
+  get caller(): Caller | undefined {
+    return this.#call?.caller;
+  }
+
+  get abortSignal(): AbortSignal {
+    return this.#call === undefined ? this.#live.bag.abortSignal : this.#call.signal;
+  }
+
+  get aborted(): boolean {
+    return this.abortSignal.aborted;
+  }
+
+  async saveState(options: SaveOptions = {}): Promise<void> {
+    const { immediate, maxWait } = readSaveOptions(options);
+    const { bag, definition } = this.#live;
+    // With every answer waiting for its changes, nothing is gained by waiting for others.
+    if (definition.options.durability === "reply") return this.flush();
+    await plainly(
+      bag.context.requestSaveAndWait({
+        immediate,
+        ...(maxWait === undefined ? {} : { maxWaitMs: maxWait }),
+      }),
+    );
+  }
+
+  async flush(): Promise<void> {
+    await plainly(dispatch.flush(this.#live.bag));
+  }
+
+  keepAwake<T>(promise: Promise<T>): Promise<T> {
+    checkPromise(promise, "keepAwake");
+    this.#live.bag.context.keepAwake(quiet(promise));
+    return promise;
+  }
+
+  waitUntil(promise: Promise<unknown>): void {
+    checkPromise(promise, "waitUntil");
+    const logged = promise.then(undefined, (error: unknown) => {
+      this.#live.log.error({ msg: "a promise given to waitUntil was rejected", error });
+    });
+    this.#live.bag.context.waitUntil(logged);
+  }
+
+  sleep(): void {
+    plainlySync(() => this.#live.bag.context.sleep());
+  }
+
+  destroy(): void {
+    plainlySync(() => this.#live.bag.context.destroy());
+  }
+
+  client(): object {
+    this.#client ??= this.#live.scene.client(this);
+    return this.#client;
+  }
+}
+
+function readSaveOptions(options: SaveOptions): {
+  immediate: boolean;
+  maxWait: number | undefined;
+} {
+  const { immediate, maxWait } = options;
+  if (maxWait !== undefined && !(typeof maxWait === "number" && maxWait >= 0)) {
+    throw new RivetError(
+      "actor",
+      "invalid_argument",
+      `maxWait of saveState is ${String(maxWait)}, not milliseconds from 0`,
+    );
+  }
+  return { immediate: immediate === true, maxWait };
+}
+
+function checkPromise(promise: unknown, method: string): void {
+  if (typeof (promise as { then?: unknown } | undefined)?.then !== "function") {
+    throw new TypeError(`${method} takes a promise`);
+  }
+}
+
+/** The same moment without the outcome, which is the author's. */
+function quiet(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => null,
+    () => null,
+  );
+}
+
+/** Errors of the native half with their fields. */
+async function plainly<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw unbridged(error);
+  }
+}
+
+function plainlySync(body: () => void): void {
+  try {
+    body();
+  } catch (error) {
+    throw unbridged(error);
+  }
+}

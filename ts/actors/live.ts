@@ -1,0 +1,206 @@
+/**
+ * The author's side of one running generation.
+ *
+ * 1. The state is decoded when it is first touched, and encoded once for each commit.
+ * 2. `onStateChange` runs once for each turn that changed the state, and may not change it.
+ * 3. While a part that cannot be watched is in an author's hands, the state is compared with what
+ *    was stored last whenever a turn or a call ends.
+ */
+
+import { decode, encode, sameBytes } from "../codec";
+import type { Definition } from "../definition";
+import type { ActorSpecifier } from "../errors";
+import { messageOf, RivetError } from "../errors";
+import { Logger, type Logging } from "../log";
+import { type Bag, dispatch } from "../native-half";
+import { adopt, type Owner, seen } from "../state";
+import { Context } from "./context";
+import { atTurnsEnd } from "./turn";
+
+/** What the generations of one registry share. */
+export interface Scene {
+  readonly logging: Logging;
+  /** The second argument of `createVars`. */
+  readonly deps: unknown;
+  /** A client for the context of an actor. */
+  client(origin: Context): object;
+}
+
+export class Live implements Owner {
+  readonly bag: Bag;
+  readonly definition: Definition;
+  readonly scene: Scene;
+  /** Given to lifecycle hooks and `run`. */
+  readonly context: Context;
+  /** What `createVars` made. */
+  vars: unknown;
+  /** The validated input, between `createState` and `onCreate`. */
+  input: { readonly value: unknown } | undefined;
+  #root: unknown;
+  #loaded = false;
+  /** Changed since it was last encoded. */
+  #changed = false;
+  /** A part that cannot be watched was handed out (3). */
+  #suspected = false;
+  /** `onStateChange` is due at the end of this turn. */
+  #announces = false;
+  #announcing = false;
+  /** Calls and hooks whose functions have not ended; `run` is not among them. */
+  #running = 0;
+  #log: Logger | undefined;
+
+  constructor(bag: Bag, definition: Definition, scene: Scene) {
+    this.bag = bag;
+    this.definition = definition;
+    this.scene = scene;
+    this.context = new Context(this, undefined);
+  }
+
+  /** Names the generation in errors. */
+  get specifier(): ActorSpecifier {
+    const { actorId, generation, key } = this.bag.identity;
+    return { actorId, generation, key: key.join("/") };
+  }
+
+  /** The log, bound to the actor. */
+  get log(): Logger {
+    const { actorId, name, key, generation } = this.bag.identity;
+    this.#log ??= new Logger(this.scene.logging, {
+      actorId,
+      actorName: name,
+      actorKey: key.map(String),
+      generation,
+    });
+    return this.#log;
+  }
+
+  /** The state behind its proxies. */
+  get root(): unknown {
+    return this.#root;
+  }
+
+  /** The state as the author sees it. */
+  get state(): unknown {
+    this.#load();
+    return seen(this.#root, this);
+  }
+
+  set state(value: unknown) {
+    this.#enabled();
+    const root = adopt(value, this);
+    this.change();
+    this.#root = root;
+    this.#loaded = true;
+  }
+
+  /** Sets the first state, which the native half stores by itself. */
+  begin(state: unknown): Uint8Array {
+    const bytes = encode(state, "state");
+    this.#root = adopt(state, this);
+    this.#loaded = true;
+    return bytes;
+  }
+
+  permit(): void {
+    if (this.#announcing) {
+      throw new RivetError(
+        "actor",
+        "state_mutation_reentrant",
+        "the state cannot be changed inside onStateChange",
+        { actor: this.specifier },
+      );
+    }
+    if (this.bag.stopped !== undefined) {
+      throw new RivetError(
+        "actor",
+        "stopped",
+        "the state of an actor that stopped cannot be changed",
+        {
+          actor: this.specifier,
+        },
+      );
+    }
+  }
+
+  change(): void {
+    this.permit();
+    this.#changed = true;
+    dispatch.changed(this.bag);
+    if (!this.#announces && this.definition.hook("onStateChange") !== undefined) {
+      this.#announces = true;
+      atTurnsEnd(this);
+    }
+  }
+
+  suspect(): void {
+    if (this.bag.stopped !== undefined) return;
+    this.#suspected = true;
+    dispatch.changed(this.bag);
+  }
+
+  /** Runs an author's function as one of the calls and hooks of this generation. */
+  async during<T>(body: () => T | Promise<T>): Promise<T> {
+    this.#running += 1;
+    try {
+      return await body();
+    } finally {
+      this.#running -= 1;
+      // What it holds may have changed since the turn in which it was handed out.
+      if (this.#suspected) this.suspect();
+    }
+  }
+
+  /**
+   * The state for a commit; `undefined` when it is what was stored last. Asking again before the
+   * commit could begin gives the same answer.
+   */
+  encode(): Uint8Array | undefined {
+    if (!this.#loaded) return undefined;
+    const bytes = encode(this.#root, "state");
+    const changed = this.#changed || !sameBytes(bytes, this.bag.context.state());
+    this.#changed = false;
+    if (this.#suspected) {
+      if (changed) this.#announces = true;
+      if (this.#running === 0) this.#suspected = false;
+    }
+    this.announce();
+    return changed ? bytes : undefined;
+  }
+
+  /** Tells the author that the state changed, if that is due (2). */
+  announce(): void {
+    if (!this.#announces) return;
+    this.#announces = false;
+    const hook = this.definition.hook("onStateChange");
+    if (hook === undefined || this.bag.stopped !== undefined) return;
+    const native = this.bag.context;
+    native.beginOnStateChange();
+    this.#announcing = true;
+    try {
+      hook(this.context, seen(this.#root, this));
+    } catch (error) {
+      this.log.error({ msg: `onStateChange failed: ${messageOf(error)}`, error });
+    } finally {
+      this.#announcing = false;
+      native.endOnStateChange();
+    }
+  }
+
+  #load(): void {
+    if (this.#loaded) return;
+    this.#enabled();
+    const state = decode(this.bag.context.state());
+    this.#root = typeof state === "object" && state !== null ? adopt(state, this) : state;
+    this.#loaded = true;
+  }
+
+  #enabled(): void {
+    if (this.definition.hasState) return;
+    throw new RivetError(
+      "actor",
+      "state_not_enabled",
+      "this actor has no state: give it state or createState",
+      { actor: this.specifier },
+    );
+  }
+}

@@ -1,0 +1,128 @@
+/** Clients: one accessor for each definition, each making handles. */
+
+import type { Definition } from "../definition";
+import { checkKeys, describe } from "../definition/keys";
+import type { Target } from "../native-half";
+import { makeHandle } from "./handle";
+import { readKey } from "./key";
+import { type Origin, Reach, readInput } from "./reach";
+
+/** Makes clients for the definitions of one registry. */
+export type ClientMaker = (origin: () => Origin) => object;
+
+const later = ["params", "getParams", "createInRegion", "region", "poolName"];
+
+/** Prepares the class of the clients of a registry. */
+export function clientMaker(definitions: ReadonlyMap<string, Definition>): ClientMaker {
+  class Client extends BaseClient {}
+  for (const name of definitions.keys()) {
+    Object.defineProperty(Client.prototype, name, {
+      configurable: true,
+      get(this: BaseClient) {
+        const accessor = accessorOf(this, name);
+        // Kept on the client: the next access is a property.
+        Object.defineProperty(this, name, { value: accessor });
+        return accessor;
+      },
+    });
+  }
+  return (origin) => new Client(definitions, origin);
+}
+
+/** An accessor of a client. No method: every name that is not reserved may be an actor's. */
+let accessorOf: (client: BaseClient, name: string) => Accessor;
+
+class BaseClient {
+  readonly #definitions: ReadonlyMap<string, Definition>;
+  readonly #origin: () => Origin;
+
+  constructor(definitions: ReadonlyMap<string, Definition>, origin: () => Origin) {
+    this.#definitions = definitions;
+    this.#origin = origin;
+  }
+
+  static {
+    accessorOf = (client, name) =>
+      new Accessor(name, client.#definitions.get(name), client.#origin);
+  }
+
+  get(name: string, key?: unknown, options?: unknown): object {
+    return accessorOf(this, name).get(key, options);
+  }
+
+  getOrCreate(name: string, key?: unknown, options?: unknown): object {
+    return accessorOf(this, name).getOrCreate(key, options);
+  }
+
+  getForId(name: string, actorId: unknown, options?: unknown): object {
+    return accessorOf(this, name).getForId(actorId, options);
+  }
+
+  create(name: string, key?: unknown, options?: unknown): Promise<object> {
+    return accessorOf(this, name).create(key, options);
+  }
+
+  async dispose(): Promise<void> {}
+}
+
+class Accessor {
+  readonly #name: string;
+  readonly #definition: Definition | undefined;
+  readonly #origin: () => Origin;
+
+  constructor(name: string, definition: Definition | undefined, origin: () => Origin) {
+    if (typeof name !== "string")
+      throw new TypeError(`an actor's name is a string, not ${describe(name)}`);
+    this.#name = name;
+    this.#definition = definition;
+    this.#origin = origin;
+  }
+
+  get(key?: unknown, options?: unknown): object {
+    const { signal } = readOptions(options, "get", []);
+    return this.#handle({ name: this.#name, key: readKey(key) }, undefined, signal);
+  }
+
+  getOrCreate(key?: unknown, options?: unknown): object {
+    const { signal, input } = readOptions(options, "getOrCreate", ["createWithInput"]);
+    const target = { name: this.#name, key: readKey(key), create: true };
+    return this.#handle(target, input, signal);
+  }
+
+  getForId(actorId: unknown, options?: unknown): object {
+    if (typeof actorId !== "string") {
+      throw new TypeError(`the id of an actor is a string, not ${describe(actorId)}`);
+    }
+    const { signal } = readOptions(options, "getForId", []);
+    return this.#handle({ id: actorId }, undefined, signal);
+  }
+
+  async create(key?: unknown, options?: unknown): Promise<object> {
+    const { signal, input } = readOptions(options, "create", ["input"]);
+    const target = { name: this.#name, key: readKey(key) };
+    const bytes = await readInput(this.#definition, input);
+    const { host } = this.#origin();
+    const opened = typeof host === "function" ? await host() : host;
+    const row = await opened.ensure(target, "create", bytes ?? undefined);
+    return this.#handle({ id: row.id }, undefined, signal);
+  }
+
+  #handle(target: Target, input: unknown, signal: AbortSignal | undefined): object {
+    const reached = { target, definition: this.#definition, input, signal };
+    return makeHandle(new Reach(this.#origin, reached), this.#definition);
+  }
+}
+
+function readOptions(
+  options: unknown,
+  method: string,
+  inputKeys: readonly string[],
+): { signal: AbortSignal | undefined; input: unknown } {
+  if (options === undefined) return { signal: undefined, input: undefined };
+  checkKeys(options, { place: `options of ${method}()`, known: ["signal", ...inputKeys], later });
+  const { signal } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TypeError(`signal of ${method}() is ${describe(signal)}, not an AbortSignal`);
+  }
+  return { signal, input: inputKeys[0] === undefined ? undefined : options[inputKeys[0]] };
+}

@@ -1,0 +1,200 @@
+/**
+ * How a handle reaches its actor: in place when it lives in this environment and can be admitted,
+ * else the ordinary way.
+ *
+ * 1. A call never throws synchronously, and no author code runs before its promise is returned.
+ * 2. Arguments are copied before the call is admitted, results when the function ends; both ways
+ *    refuse the same values with the same path.
+ * 3. Beyond a depth of {@link MAX_DEPTH} a call takes the ordinary way.
+ */
+
+import { actionNotFound, runAction, throughBoundary } from "../actors/action";
+import { INTERNAL_MARK, liveOf } from "../actors/adapter";
+import type { Live } from "../actors/live";
+import { copy, decode, encode } from "../codec";
+import type { Definition } from "../definition";
+import { type Bag, callerKind, dispatch, type Host, type Row, type Target } from "../native-half";
+import { validate } from "../schema";
+import { Call, MAX_DEPTH } from "./call";
+
+/** From where a client calls. */
+export interface Origin {
+  /** The host, or how to get it. */
+  readonly host: Host | (() => Promise<Host>);
+  /** The actor that calls; `undefined` for code outside of any. */
+  readonly live: Live | undefined;
+  /** The call inside which it calls. */
+  readonly call: Call | undefined;
+}
+
+/** What a handle was made with. */
+export interface Reached {
+  readonly target: Target;
+  /** The definition in this process, if there is one. */
+  readonly definition: Definition | undefined;
+  /** What the actor is created with, where the handle creates it. */
+  readonly input: unknown;
+  readonly signal: AbortSignal | undefined;
+}
+
+export class Reach {
+  readonly #origin: () => Origin;
+  readonly #reached: Reached;
+  #bag: Bag | undefined;
+
+  constructor(origin: () => Origin, reached: Reached) {
+    this.#origin = origin;
+    this.#reached = reached;
+  }
+
+  /** Which actor is meant. */
+  get target(): Target {
+    return this.#reached.target;
+  }
+
+  /** Calls an action. */
+  call(name: string, args: readonly unknown[], signal: AbortSignal | undefined): Promise<unknown> {
+    try {
+      const origin = this.#origin();
+      const stop = either(signal, this.#reached.signal);
+      if (stop?.aborted) return Promise.reject(stop.reason);
+      const { host } = origin;
+      if (typeof host !== "function") return this.#callAt(host, origin, name, args, stop);
+      // Now, because the caller may change them meanwhile.
+      const copied = copy(args, "args");
+      return host().then((opened) => this.#callAt(opened, origin, name, copied, stop));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** The row of the actor, which is created when the handle says so. */
+  async resolve(): Promise<Row> {
+    const { host } = this.#origin();
+    return this.#ensure(typeof host === "function" ? await host() : host);
+  }
+
+  #callAt(
+    host: Host,
+    origin: Origin,
+    name: string,
+    args: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    const depth = origin.call?.depth ?? 0;
+    if (depth < MAX_DEPTH) {
+      const answer = this.#callInPlace(host, origin, name, args);
+      if (answer !== undefined) return signal === undefined ? answer : until(answer, signal);
+    }
+    return this.#submit(host, origin, name, encode(args, "args"), signal);
+  }
+
+  #callInPlace(
+    host: Host,
+    origin: Origin,
+    name: string,
+    args: readonly unknown[],
+  ): Promise<unknown> | undefined {
+    const bag = this.#live(host);
+    const live = bag && liveOf(bag);
+    if (bag === undefined || live === undefined) return undefined;
+    const internal = origin.live === live;
+    if (live.definition.action(name, internal) === undefined) {
+      return Promise.reject(actionNotFound(name, live));
+    }
+    const given = copy(args, "args") as unknown[];
+    const caller = origin.live === undefined ? "local" : "actor";
+    return dispatch.inPlace(bag, (scope) => {
+      const call = new Call(live, caller, origin.call, scope);
+      return runAction(live, call, name, internal, given, (output) => copy(output, "result"));
+    });
+  }
+
+  async #submit(
+    host: Host,
+    origin: Origin,
+    name: string,
+    args: Uint8Array,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    const { target, definition, input } = this.#reached;
+    if (input !== undefined) await this.#ensure(host);
+    const toSelf = origin.live !== undefined && isSelf(target, origin.live);
+    const internal = toSelf && definition?.internalActions.has(name) === true;
+    const caller = callerKind(origin.live === undefined ? "local" : "actor");
+    try {
+      const bytes = await host.submit(
+        target,
+        internal ? INTERNAL_MARK + name : name,
+        args,
+        caller,
+        signal === undefined ? undefined : { signal },
+      );
+      return decode(bytes);
+    } catch (error) {
+      throw throughBoundary(error);
+    }
+  }
+
+  /** The generation that lives in this environment. */
+  #live(host: Host): Bag | undefined {
+    if (this.#bag === undefined || this.#bag.stopped !== undefined) {
+      this.#bag = host.live(this.#reached.target);
+    }
+    return this.#bag;
+  }
+
+  async #ensure(host: Host): Promise<Row> {
+    const { target, definition, input } = this.#reached;
+    const create = "create" in target && target.create === true;
+    const bytes = create ? await readInput(definition, input) : null;
+    return host.ensure(target, create ? "getOrCreate" : "get", bytes ?? undefined);
+  }
+}
+
+/** The bytes of an input, refused before the actor is created where it is wrong. */
+export async function readInput(
+  definition: Definition | undefined,
+  input: unknown,
+): Promise<Uint8Array | null> {
+  const bytes = input === undefined ? null : encode(input, "input");
+  // The actor checks again: it also has creators that are not here.
+  if (definition?.inputSchema !== undefined) {
+    await validate(definition.inputSchema, decode(bytes), "input");
+  }
+  return bytes;
+}
+
+function isSelf(target: Target, live: Live): boolean {
+  const { actorId, name, key } = live.bag.identity;
+  if ("id" in target) return target.id === actorId;
+  return (
+    target.name === name &&
+    target.key.length === key.length &&
+    target.key.every((part, at) => part === key[at])
+  );
+}
+
+/** One signal of two. */
+function either(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
+  if (a === undefined || b === undefined || a === b) return a ?? b;
+  return AbortSignal.any([a, b]);
+}
+
+/** Gives the answer up when the signal fires; the function goes on. */
+function until(answer: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const fired = (): void => reject(signal.reason);
+    signal.addEventListener("abort", fired, { once: true });
+    answer.then(
+      (value) => {
+        signal.removeEventListener("abort", fired);
+        resolve(value);
+      },
+      (error) => {
+        signal.removeEventListener("abort", fired);
+        reject(error);
+      },
+    );
+  });
+}

@@ -1,0 +1,36 @@
+/**
+ * The part of cbor-x that is used.
+ *
+ * Its declarations are for ES modules only, and this package is compiled to CommonJS.
+ */
+
+/** A value under a tag. */
+export interface Tag {
+  readonly value: unknown;
+  readonly tag: number;
+}
+
+interface CborX {
+  Encoder: new (options: {
+    /** Objects as maps, never as numbered records. */
+    useRecords: boolean;
+    /** Maps without a tag decode to objects. */
+    mapsAsObjects: boolean;
+    /** A `Uint8Array` keeps its class, beside `Buffer`. */
+    tagUint8Array: boolean;
+    /** Decoded bytes share nothing with what was decoded. */
+    copyBuffers: boolean;
+    useToJSON: boolean;
+  }) => { encode(value: unknown): Uint8Array; decode(bytes: Uint8Array): unknown };
+  Tag: new (value: unknown, tag: number) => Tag;
+  addExtension(extension: {
+    Class: new () => object;
+    tag: number;
+    encode(value: object): never;
+    decode(content: never): unknown;
+  }): void;
+}
+
+const cborX: CborX = require("cbor-x");
+
+export const { Encoder, Tag, addExtension } = cborX;

@@ -1,0 +1,176 @@
+/** A checked definition of a type of actor, ready to be run. */
+
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+
+import { isSchema } from "../schema";
+import type { ActorDefinition, DefinitionTypes } from "../types";
+import { type ActionFunction, flatten, isGroup } from "./actions";
+import { checkFunction, checkKeys, describe, type Keys, nearest, quoted } from "./keys";
+import { type Options, readOptions } from "./options";
+
+/** One of an author's functions. */
+export type Hook = (c: unknown, ...args: unknown[]) => unknown;
+
+const hooks = [
+  "createState",
+  "createVars",
+  "onMigrate",
+  "onCreate",
+  "onWake",
+  "onSleep",
+  "onDestroy",
+  "onStateChange",
+  "onBeforeActionResponse",
+] as const;
+
+const keys: Keys = {
+  place: "actor()",
+  known: [
+    "types",
+    "state",
+    "vars",
+    ...hooks,
+    "run",
+    "actions",
+    "internalActions",
+    "actionInputSchemas",
+    "inputSchema",
+    "options",
+  ],
+  later: [
+    "connParamsSchema",
+    "connState",
+    "createConnState",
+    "db",
+    "events",
+    "inspector",
+    "limits",
+    "migrateState",
+    "migrations",
+    "onBeforeConnect",
+    "onConnect",
+    "onDisconnect",
+    "onRequest",
+    "onWebSocket",
+    "queues",
+    "stateVersion",
+  ],
+};
+
+const runKeys: Keys = {
+  place: "run of actor()",
+  known: ["run", "name", "icon"],
+  later: ["inspector"],
+};
+
+/** The runtime's side of a definition. */
+export class Definition implements ActorDefinition<DefinitionTypes> {
+  /** What was given to `actor()`. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Options with their defaults. */
+  readonly options: Options;
+  /** Public actions by dotted name. */
+  readonly actions: ReadonlyMap<string, ActionFunction>;
+  /** Actions for schedules and the actor itself, by dotted name. */
+  readonly internalActions: ReadonlyMap<string, ActionFunction>;
+  /** Schemas of arguments by dotted name of the action. */
+  readonly argumentSchemas: ReadonlyMap<string, StandardSchemaV1>;
+  /** The schema of the input. */
+  readonly inputSchema: StandardSchemaV1 | undefined;
+  /** The author's `run`. */
+  readonly run: Hook | undefined;
+  /** Whether there is a state at all. */
+  readonly hasState: boolean;
+  /** Whether there are vars at all. */
+  readonly hasVars: boolean;
+
+  constructor(config: Record<string, unknown>) {
+    this.config = config;
+    this.options = readOptions(config.options);
+    this.actions = flatten(config.actions, "actions");
+    this.internalActions = flatten(config.internalActions, "internalActions");
+    for (const name of this.internalActions.keys()) {
+      if (this.actions.has(name)) {
+        throw new TypeError(`${quoted(name)} is in actions and in internalActions of actor()`);
+      }
+    }
+    this.argumentSchemas = readSchemas(config.actionInputSchemas, [
+      ...this.actions.keys(),
+      ...this.internalActions.keys(),
+    ]);
+    this.inputSchema = readSchema(config.inputSchema, "inputSchema");
+    this.run = readRun(config.run);
+    this.hasState = config.state !== undefined || config.createState !== undefined;
+    this.hasVars = config.vars !== undefined || config.createVars !== undefined;
+  }
+
+  /** One of the author's functions; `undefined` when it was not written. */
+  hook(name: (typeof hooks)[number]): Hook | undefined {
+    return this.config[name] as Hook | undefined;
+  }
+
+  /** An action by its dotted name, of the public ones, or of all. */
+  action(name: string, internal: boolean): ActionFunction | undefined {
+    return this.actions.get(name) ?? (internal ? this.internalActions.get(name) : undefined);
+  }
+}
+
+/** Checks what was given to `actor()`. */
+export function defineActor(config: unknown): Definition {
+  checkKeys(config, keys);
+  for (const [one, other] of [
+    ["state", "createState"],
+    ["vars", "createVars"],
+  ] as const) {
+    if (config[one] !== undefined && config[other] !== undefined) {
+      throw new TypeError(`actor() has both ${one} and ${other}: give one of them`);
+    }
+  }
+  for (const name of hooks) checkFunction(config[name], name, "actor()");
+  return new Definition(config);
+}
+
+function readRun(run: unknown): Hook | undefined {
+  if (run === undefined || typeof run === "function") return run as Hook | undefined;
+  checkKeys(run, runKeys);
+  if (typeof run.run !== "function") {
+    throw new TypeError(`run of run of actor() is ${describe(run.run)}, not a function`);
+  }
+  return run.run as Hook;
+}
+
+function readSchema(schema: unknown, place: string): StandardSchemaV1 | undefined {
+  if (schema === undefined) return undefined;
+  if (!isSchema(schema)) {
+    throw new TypeError(`${place} of actor() is ${describe(schema)}, not a Standard Schema`);
+  }
+  return schema;
+}
+
+function readSchemas(tree: unknown, names: readonly string[]): Map<string, StandardSchemaV1> {
+  const out = new Map<string, StandardSchemaV1>();
+  if (tree === undefined) return out;
+  if (!isGroup(tree)) {
+    throw new TypeError(`actionInputSchemas of actor() is ${describe(tree)}, not an object`);
+  }
+  const visit = (group: Record<string, unknown>, prefix: string): void => {
+    for (const [key, value] of Object.entries(group)) {
+      const name = prefix + key;
+      if (value === undefined) continue;
+      // A schema may be a function with properties, or a plain object.
+      if (isGroup(value) && !isSchema(value)) {
+        visit(value, `${name}.`);
+        continue;
+      }
+      if (!names.includes(name)) {
+        const near = nearest(name, names);
+        const hint = near === undefined ? "" : `: did you mean ${quoted(near)}?`;
+        throw new TypeError(`actionInputSchemas names no action ${quoted(name)}${hint}`);
+      }
+      if (out.has(name)) throw new TypeError(`actionInputSchemas has ${quoted(name)} twice`);
+      out.set(name, readSchema(value, `actionInputSchemas ${quoted(name)}`) as StandardSchemaV1);
+    }
+  };
+  visit(tree, "");
+  return out;
+}

@@ -1,0 +1,114 @@
+/** The options of an actor, with their defaults. */
+
+import { checkKeys, describe, type Keys } from "./keys";
+
+/** What `options` of an actor means. Durations are milliseconds. */
+export interface Options {
+  readonly name: string | undefined;
+  readonly icon: string | undefined;
+  readonly createVarsTimeout: number;
+  readonly onMigrateTimeout: number;
+  readonly sleepGracePeriod: number;
+  readonly stateSaveInterval: number;
+  readonly actionTimeout: number;
+  readonly sleepTimeout: number;
+  readonly noSleep: boolean;
+  readonly durability: "reply" | "interval";
+}
+
+/** Milliseconds of each duration that is not given. */
+const durations = {
+  createVarsTimeout: 5_000,
+  onMigrateTimeout: 30_000,
+  sleepGracePeriod: 15_000,
+  stateSaveInterval: 1_000,
+  actionTimeout: 60_000,
+  sleepTimeout: 30_000,
+};
+
+/** The longest duration: some 24 days, what a timer of JavaScript can wait. */
+const MAX_DURATION = 2 ** 31 - 1;
+
+const keys: Keys = {
+  place: "options of actor()",
+  known: [...Object.keys(durations), "name", "icon", "noSleep", "durability"],
+  later: [
+    "canHibernateWebSocket",
+    "connectionLivenessInterval",
+    "connectionLivenessTimeout",
+    "createConnStateTimeout",
+    "enableActorRuntimeSocket",
+    "maxQueueMessageSize",
+    "maxQueueSize",
+    "maxSchedules",
+    "onBeforeConnectTimeout",
+    "onConnectTimeout",
+  ],
+  ignored: [
+    "onDestroyTimeout",
+    "preloadMaxConnectionsBytes",
+    "preloadMaxWorkflowBytes",
+    "waitUntilTimeout",
+  ],
+};
+
+/** Checks options and fills in what is not given. */
+export function readOptions(given: unknown): Options {
+  const options = given ?? {};
+  checkKeys(options, keys);
+  for (const key of keys.ignored ?? []) {
+    if (options[key] !== undefined) warnOnce(key);
+  }
+  return {
+    name: text(options, "name"),
+    icon: text(options, "icon"),
+    createVarsTimeout: duration(options, "createVarsTimeout"),
+    onMigrateTimeout: duration(options, "onMigrateTimeout"),
+    sleepGracePeriod: duration(options, "sleepGracePeriod"),
+    stateSaveInterval: duration(options, "stateSaveInterval"),
+    actionTimeout: duration(options, "actionTimeout"),
+    sleepTimeout: duration(options, "sleepTimeout"),
+    noSleep: choice(options, "noSleep", [false, true]),
+    durability: choice(options, "durability", ["reply", "interval"]),
+  };
+}
+
+function duration(options: Record<string, unknown>, key: keyof typeof durations): number {
+  const value = options[key] ?? durations[key];
+  if (typeof value !== "number" || !(value > 0) || value > MAX_DURATION) {
+    throw new TypeError(
+      `option ${key} is ${describe(value)}, not milliseconds above 0 and up to ${MAX_DURATION}`,
+    );
+  }
+  return value;
+}
+
+function text(options: Record<string, unknown>, key: string): string | undefined {
+  const value = options[key];
+  if (value !== undefined && typeof value !== "string") {
+    throw new TypeError(`option ${key} is ${describe(value)}, not a string`);
+  }
+  return value;
+}
+
+/** One of `values`; the first is the default. */
+export function choice<const V extends readonly unknown[]>(
+  options: Record<string, unknown>,
+  key: string,
+  values: V,
+): V[number] {
+  const value = options[key] ?? values[0];
+  if (!values.includes(value)) {
+    const allowed = values.map(describe).join(" or ");
+    throw new TypeError(`option ${key} is ${describe(value)}, not ${allowed}`);
+  }
+  return value;
+}
+
+const warned = new Set<string>();
+
+function warnOnce(key: string): void {
+  if (warned.has(key)) return;
+  warned.add(key);
+  process.emitWarning(`option ${key} of actor() has no effect`, "GreenroomWarning");
+}

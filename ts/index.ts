@@ -1,0 +1,28 @@
+/**
+ * greenroom: stateful actors inside a Node.js process.
+ *
+ * `actor()` describes a type of actor, `setup()` brings actors and storage together, and
+ * `registry.client()` calls them.
+ */
+
+export { actor } from "./actor";
+export {
+  ActorError,
+  type ActorSpecifier,
+  RivetError,
+  type RivetErrorOptions,
+  UserError,
+  type UserErrorOptions,
+} from "./errors";
+export type { LoggingOptions, LogLevel, LogLine, LogSink } from "./log";
+export {
+  type ActorList,
+  type ListOptions,
+  Registry,
+  type ShutdownOptions,
+  type ShutdownReport,
+  setup,
+} from "./registry";
+export type { ActorInfo, ManagedActor } from "./registry/actor";
+export type { SetupOptions } from "./registry/options";
+export type * from "./types";

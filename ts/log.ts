@@ -1,0 +1,138 @@
+/**
+ * Log lines.
+ *
+ * 1. Quiet by default: warnings and worse, one line of JSON each on stderr, so that standard output
+ *    stays the program's own.
+ * 2. A sink that throws never disturbs an actor.
+ */
+
+import { checkKeys, describe } from "./definition/keys";
+import type { ActorLogger } from "./types";
+
+/** The levels, from the noisiest. */
+export const levels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
+
+/** How important a line is. */
+export type LogLevel = (typeof levels)[number];
+
+/** One line. */
+export interface LogLine {
+  readonly level: LogLevel;
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+  readonly msg?: string;
+  readonly [field: string]: unknown;
+}
+
+/** Where lines go. */
+export type LogSink = (line: LogLine) => void;
+
+/** The `logging` of `setup()`. */
+export interface LoggingOptions {
+  /** The least important lines that are written. Default `GREENROOM_LOG_LEVEL`, else `"warn"`. */
+  level?: LogLevel | "silent" | undefined;
+  /** Takes every line of the level. Default: JSON on stderr. */
+  sink?: LogSink | undefined;
+}
+
+/** Where a registry's lines go. */
+export class Logging {
+  readonly #least: number;
+  readonly #sink: LogSink;
+  /** The level as it was chosen. */
+  readonly level: LogLevel | "silent";
+
+  constructor(given: unknown) {
+    const options = given ?? {};
+    checkKeys(options, {
+      place: "logging of setup()",
+      known: ["level", "sink"],
+      later: ["baseLogger"],
+    });
+    const level = options.level ?? process.env.GREENROOM_LOG_LEVEL ?? "warn";
+    if (level !== "silent" && !levels.includes(level as LogLevel)) {
+      throw new TypeError(
+        `level of logging is ${describe(level)}, not one of ${[...levels, "silent"].join(", ")}`,
+      );
+    }
+    if (options.sink !== undefined && typeof options.sink !== "function") {
+      throw new TypeError(`sink of logging is ${describe(options.sink)}, not a function`);
+    }
+    this.level = level as LogLevel | "silent";
+    this.#least = level === "silent" ? levels.length : levels.indexOf(level as LogLevel);
+    this.#sink = (options.sink as LogSink | undefined) ?? toStderr;
+  }
+
+  /** Writes a line, if its level is wanted. */
+  write(level: LogLevel, bound: object, line: object | string, message?: string): void {
+    if (levels.indexOf(level) < this.#least) return;
+    const time = Date.now();
+    const text = typeof line === "string" ? line : message;
+    const fields = typeof line === "string" ? undefined : fieldsOf(line);
+    const full = { level, time, ...bound, ...fields, ...(text === undefined ? {} : { msg: text }) };
+    try {
+      this.#sink(full);
+    } catch (error) {
+      toStderr({ level: "error", time, msg: "the sink of the log failed", error });
+    }
+  }
+}
+
+/** An error as the whole line is a field of it, as pino does. */
+function fieldsOf(line: object): object {
+  return line instanceof Error ? { err: line, msg: line.message } : line;
+}
+
+function toStderr(line: LogLine): void {
+  let text: string;
+  try {
+    text = JSON.stringify(line, (_key, value) => {
+      if (typeof value === "bigint") return value.toString();
+      if (!(value instanceof Error)) return value;
+      const { name, message, stack, cause } = value;
+      return { ...value, name, message, stack, cause };
+    });
+  } catch {
+    text = JSON.stringify({ level: line.level, time: line.time, msg: String(line.msg) });
+  }
+  process.stderr.write(`${text}\n`);
+}
+
+/** Writes lines with bound fields. */
+export class Logger implements ActorLogger {
+  readonly #logging: Logging;
+  readonly #bound: object;
+
+  constructor(logging: Logging, bound: object) {
+    this.#logging = logging;
+    this.#bound = bound;
+  }
+
+  trace(line: object | string, message?: string): void {
+    this.#logging.write("trace", this.#bound, line, message);
+  }
+
+  debug(line: object | string, message?: string): void {
+    this.#logging.write("debug", this.#bound, line, message);
+  }
+
+  info(line: object | string, message?: string): void {
+    this.#logging.write("info", this.#bound, line, message);
+  }
+
+  warn(line: object | string, message?: string): void {
+    this.#logging.write("warn", this.#bound, line, message);
+  }
+
+  error(line: object | string, message?: string): void {
+    this.#logging.write("error", this.#bound, line, message);
+  }
+
+  fatal(line: object | string, message?: string): void {
+    this.#logging.write("fatal", this.#bound, line, message);
+  }
+
+  child(fields: object): Logger {
+    return new Logger(this.#logging, { ...this.#bound, ...fields });
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * What this layer uses of the native half. Everything that crosses is named here and nowhere else.
+ */
+
+import {
+  type ActorBag,
+  type ActorContext,
+  type ActorRow,
+  type CallerKind,
+  type CallScope,
+  dispatch,
+  type Hold,
+  type HostHandle,
+  type ListedActor,
+  NapiActorFactory,
+  type Target,
+  unbridged,
+} from "./native";
+
+export type {
+  ActorBag as Bag,
+  ActorContext as NativeContext,
+  ActorRow as Row,
+  CallerKind,
+  CallScope,
+  Hold,
+  HostHandle as Host,
+  ListedActor,
+  Target,
+};
+export { dispatch, NapiActorFactory, unbridged };
+
+/** Callers by their number at the boundary. */
+export const callers = ["client", "actor", "local", "schedule"] as const;
+
+/** The number of a caller. */
+export function callerKind(caller: (typeof callers)[number]): CallerKind {
+  return callers.indexOf(caller) as CallerKind;
+}

@@ -1,0 +1,177 @@
+/** A registry: the actors of a program, and the place that runs them. */
+
+import { Context } from "../actors/context";
+import type { Scene } from "../actors/live";
+import { clientMaker } from "../calls/client";
+import { readKey } from "../calls/key";
+import { checkKeys, describe } from "../definition/keys";
+import type { Hold } from "../native-half";
+import type {
+  ActorHandle,
+  ActorKey,
+  AnyActorDefinition,
+  Client,
+  Definitions,
+  types,
+} from "../types";
+import { type ActorInfo, infoOf, type ManagedActor, manage } from "./actor";
+import { Opening } from "./open";
+import { readSetup, type SetupOptions } from "./options";
+import { onSignals } from "./signals";
+
+/** How a registry is shut down. */
+export interface ShutdownOptions {
+  /** How long actors may take to come to rest, in milliseconds. Default 15,000. */
+  deadline?: number | undefined;
+}
+
+/** How a shutdown went. */
+export interface ShutdownReport {
+  /** How many actors came to rest. */
+  readonly drained: number;
+  /** Those that did not in time, and what they were busy with. */
+  readonly notDrained: readonly {
+    readonly name: string;
+    readonly key: string[];
+    readonly holds: readonly Hold[];
+  }[];
+}
+
+/** Which actors are listed. */
+export interface ListOptions {
+  /** Only of this name. */
+  name?: string | undefined;
+  /** Only those whose key begins with these parts. */
+  keyPrefix?: ActorKey | undefined;
+  /** How many at most. Default 100. */
+  limit?: number | undefined;
+  /** Continues an earlier list. */
+  cursor?: string | undefined;
+}
+
+/** A part of all actors, in the order of their creation. */
+export interface ActorList {
+  readonly actors: ActorInfo[];
+  /** Continues the list; absent at its end. */
+  readonly cursor?: string;
+}
+
+/** How long a shutdown may take without a `deadline`, in milliseconds. */
+const DEADLINE_MS = 15_000;
+
+export class Registry<U extends Definitions = Definitions> {
+  /** For the compiler only. */
+  declare readonly [types]?: U;
+  /** What was given to `setup()`. */
+  readonly config: Readonly<SetupOptions<U>>;
+  readonly #opening: Opening;
+  readonly #client: Client<this>;
+  #shutdown: Promise<ShutdownReport> | undefined;
+
+  constructor(config: SetupOptions<U>) {
+    const setup = readSetup(config);
+    this.config = config;
+    const makeClient = clientMaker(setup.definitions);
+    const scene: Scene = {
+      logging: setup.logging,
+      deps: setup.deps,
+      client: (context) => {
+        const { live, call } = Context.inside(context);
+        return makeClient(() => ({ host: this.#opening.host, live, call }));
+      },
+    };
+    this.#opening = new Opening(setup, scene);
+    this.#client = makeClient(() => ({
+      host: this.#opening.host,
+      live: undefined,
+      call: undefined,
+    })) as Client<this>;
+  }
+
+  /** Calls the actors from this process, outside of any actor. */
+  client(): Client<this> {
+    return this.#client;
+  }
+
+  /** Lists the actors that exist, awake or asleep. */
+  async list(options: ListOptions = {}): Promise<ActorList> {
+    checkKeys(options, {
+      place: "options of list()",
+      known: ["name", "keyPrefix", "limit", "cursor"],
+    });
+    const { name, limit, cursor } = options as ListOptions;
+    if (limit !== undefined && !(Number.isInteger(limit) && limit > 0)) {
+      throw new TypeError(`limit of list() is ${describe(limit)}, not a whole number above 0`);
+    }
+    if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) {
+      throw new TypeError(`cursor of list() is ${describe(cursor)}, which no list gave`);
+    }
+    const host = await this.#opening.opened;
+    const found = await host.list({
+      ...(name === undefined ? {} : { name }),
+      ...(options.keyPrefix === undefined ? {} : { keyPrefix: readKey(options.keyPrefix) }),
+      ...(limit === undefined ? {} : { limit }),
+      ...(cursor === undefined ? {} : { after: Number(cursor) }),
+    });
+    const actors = found.actors.map(infoOf);
+    return found.cursor === null ? { actors } : { actors, cursor: String(found.cursor) };
+  }
+
+  /** Looks at one actor, by its id or a handle. */
+  actor(which: string | ActorHandle<AnyActorDefinition> | object): ManagedActor {
+    return manage(() => this.#opening.opened, which);
+  }
+
+  /**
+   * Lets every actor come to rest and closes the storage. Called again it gives the same report.
+   * What is called afterwards is refused.
+   */
+  shutdown(options: ShutdownOptions = {}): Promise<ShutdownReport> {
+    this.#shutdown ??= this.#close(readDeadline(options));
+    return this.#shutdown;
+  }
+
+  /**
+   * Shuts down on SIGINT and SIGTERM, and lets the signal take its course afterwards. A second
+   * signal does not wait.
+   *
+   * @returns stops listening.
+   */
+  drainOnSignals(options: ShutdownOptions = {}): () => void {
+    readDeadline(options);
+    return onSignals(() => this.shutdown(options));
+  }
+
+  async #close(deadline: number): Promise<ShutdownReport> {
+    const host = await this.#opening.close();
+    if (host === undefined) return { drained: 0, notDrained: [] };
+    const report = await host.shutdown(deadline);
+    return {
+      drained: report.drained,
+      notDrained: report.notDrained.map(({ name, key, holds }) => ({
+        name,
+        key: key.map(String),
+        holds,
+      })),
+    };
+  }
+}
+
+function readDeadline(options: ShutdownOptions): number {
+  checkKeys(options, { place: "options of shutdown()", known: ["deadline"] });
+  const ms = options.deadline ?? DEADLINE_MS;
+  if (typeof ms !== "number" || !(ms >= 0) || ms > 2 ** 31 - 1) {
+    throw new TypeError(`deadline of shutdown() is ${describe(ms)}, not milliseconds from 0`);
+  }
+  return Math.round(ms);
+}
+
+/**
+ * Sets up the actors of a program. Nothing is opened until it is needed; what goes wrong then is told
+ * to whoever needed it.
+ *
+ * @throws TypeError naming the option or the name, for what is unknown or wrong.
+ */
+export function setup<const U extends Definitions>(config: SetupOptions<U>): Registry<U> {
+  return new Registry(config);
+}

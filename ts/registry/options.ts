@@ -1,0 +1,117 @@
+/** The options of `setup()`. */
+
+import { Definition } from "../definition";
+import { checkKeys, describe, type Keys, nearest, quoted } from "../definition/keys";
+import { checkActionNames, checkActorName } from "../definition/names";
+import { choice } from "../definition/options";
+import { Logging, type LoggingOptions } from "../log";
+import type { Definitions, WithoutReservedActors } from "../types";
+
+/** What is given to `setup()`. */
+export interface SetupOptions<U extends Definitions> {
+  /** The actors, by the name under which they are called. */
+  use: U & WithoutReservedActors;
+  /**
+   * Where everything is kept: a folder, which is made when it is missing, or `":memory:"`. Default
+   * `GREENROOM_STORAGE`, else the folder `.greenroom` in the current directory.
+   */
+  storage?: string | undefined;
+  /**
+   * `"exclusive"` (default): one thread of a process uses a folder, and a second one gets
+   * `storage.locked`. `"shared"`: several worker threads serve it together.
+   */
+  threads?: "exclusive" | "shared" | undefined;
+  /** How long to wait for a folder that another process uses, in milliseconds. Default 10,000. */
+  lockTimeout?: number | undefined;
+  /** The second argument of `createVars`. */
+  deps?: unknown;
+  /** Which lines are logged, and where to. */
+  logging?: LoggingOptions | undefined;
+}
+
+/** Options, checked. */
+export interface Setup {
+  readonly definitions: ReadonlyMap<string, Definition>;
+  /** `undefined` for memory. */
+  readonly folder: string | undefined;
+  readonly threads: "exclusive" | "shared";
+  readonly lockTimeout: number;
+  readonly deps: unknown;
+  readonly logging: Logging;
+}
+
+const keys: Keys = {
+  place: "setup()",
+  known: ["use", "storage", "threads", "lockTimeout", "deps", "logging"],
+  later: [
+    "endpoint",
+    "exposeErrors",
+    "headers",
+    "httpBasePath",
+    "httpHost",
+    "httpPort",
+    "maxIncomingMessageSize",
+    "maxOutgoingMessageSize",
+    "namespace",
+    "noWelcome",
+    "reload",
+    "serverless",
+    "shutdown",
+    "staticDir",
+    "token",
+  ],
+};
+
+/** Checks what was given to `setup()`. */
+export function readSetup(given: unknown): Setup {
+  checkKeys(given, keys);
+  return {
+    definitions: readDefinitions(given.use),
+    folder: readStorage(given.storage ?? process.env.GREENROOM_STORAGE ?? ".greenroom"),
+    threads: choice(given, "threads", ["exclusive", "shared"]),
+    lockTimeout: readLockTimeout(given.lockTimeout),
+    deps: given.deps,
+    logging: new Logging(given.logging),
+  };
+}
+
+function readDefinitions(use: unknown): Map<string, Definition> {
+  if (typeof use !== "object" || use === null || Array.isArray(use)) {
+    throw new TypeError(`use of setup() is ${describe(use)}, not an object of actors`);
+  }
+  const out = new Map<string, Definition>();
+  for (const [name, definition] of Object.entries(use)) {
+    checkActorName(name);
+    if (!(definition instanceof Definition)) {
+      const what = describe(definition);
+      throw new TypeError(
+        `use of setup() has ${what} at ${quoted(name)}, not the result of actor()`,
+      );
+    }
+    checkActionNames(name, definition.actions.keys());
+    checkActionNames(name, definition.internalActions.keys());
+    out.set(name, definition);
+  }
+  return out;
+}
+
+function readStorage(storage: unknown): string | undefined {
+  if (typeof storage !== "string" || storage === "" || storage.includes("\0")) {
+    throw new TypeError(`storage of setup() is ${describe(storage)}, not a folder or ":memory:"`);
+  }
+  if (storage === ":memory:") return undefined;
+  // Almost ":memory:" would become a folder with a strange name.
+  if (storage.startsWith(":")) {
+    const near = nearest(storage, [":memory:"]) ?? ":memory:";
+    throw new TypeError(`storage of setup() is ${quoted(storage)}: did you mean ${quoted(near)}?`);
+  }
+  return storage;
+}
+
+function readLockTimeout(value: unknown): number {
+  const ms = value ?? 10_000;
+  if (typeof ms !== "number" || !(ms >= 0) || !Number.isFinite(ms)) {
+    throw new TypeError(`lockTimeout of setup() is ${describe(ms)}, not milliseconds from 0`);
+  }
+  return Math.round(ms);
+}

@@ -1,0 +1,107 @@
+/** Clients and handles, as types. */
+
+import type { ActionArgs, ActionAt, ActionName, ActionResult, Calls } from "./actions";
+import type { AnyActorDefinition, AnyRegistry, DefinitionsOf, TypesOf } from "./definition";
+
+/** What tells the actors of one name apart. A bare string is a key of one part, none is `[]`. */
+export type ActorKey = string | readonly string[];
+
+/** Options of `get` and `getForId`. */
+export interface GetOptions {
+  /** Gives up every call of the handle when it fires. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What a creator passes to an actor: required when the actor needs it. */
+type InputAs<Name extends string, I> = unknown extends I
+  ? { [K in Name]?: unknown }
+  : undefined extends I
+    ? { [K in Name]?: I }
+    : { [K in Name]: I };
+
+/** Options of `getOrCreate`. */
+export type GetOrCreateOptions<I = unknown> = GetOptions & InputAs<"createWithInput", I>;
+
+/** Options of `create`. */
+export type CreateOptions<I = unknown> = GetOptions & InputAs<"input", I>;
+
+/** Key and options, where the options may be left out unless the actor needs an input. */
+type KeyAnd<I, O> = unknown extends I
+  ? [key?: ActorKey, options?: O]
+  : undefined extends I
+    ? [key?: ActorKey, options?: O]
+    : [key: ActorKey | undefined, options: O];
+
+/** Reaches the actors of one name. */
+export interface ActorAccessor<D extends AnyActorDefinition> {
+  /** The actor of the key, which must exist when it is called. */
+  get(key?: ActorKey, options?: GetOptions): ActorHandle<D>;
+  /** The actor of the key; the first call creates it. */
+  getOrCreate(
+    ...args: KeyAnd<TypesOf<D>["input"], GetOrCreateOptions<TypesOf<D>["input"]>>
+  ): ActorHandle<D>;
+  /** The actor of the id. */
+  getForId(actorId: string, options?: GetOptions): ActorHandle<D>;
+  /**
+   * Creates the actor of the key.
+   *
+   * @throws rejects with `actor.already_exists`, and with what its creation throws.
+   */
+  create(
+    ...args: KeyAnd<TypesOf<D>["input"], CreateOptions<TypesOf<D>["input"]>>
+  ): Promise<ActorHandle<D>>;
+}
+
+/** A call by name. */
+export interface ActionCall<A, N extends string> {
+  /** The action, groups joined by dots. */
+  name: N;
+  /** Its arguments. */
+  args: ActionArgs<ActionAt<A, N>>;
+  /** Gives the call up when it fires. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Members of every handle. */
+export interface HandleMembers<A> {
+  /** Calls an action by name. */
+  action<N extends ActionName<A>>(call: ActionCall<A, N>): ActionResult<ActionAt<A, N>>;
+  /** The id of the actor, which is created when the handle says so. It is not started. */
+  resolve(): Promise<string>;
+}
+
+/** Calls one actor. It stays valid while the actor sleeps, wakes and is created again. */
+export type ActorHandle<D extends AnyActorDefinition> = HandleMembers<TypesOf<D>["actions"]> &
+  Calls<TypesOf<D>["actions"]>;
+
+/** What a client offers beside its accessors. */
+export interface ClientRaw<R extends AnyRegistry> {
+  /** See {@link ActorAccessor.get}. */
+  get<N extends keyof DefinitionsOf<R> & string>(
+    name: N,
+    ...args: Parameters<ActorAccessor<DefinitionsOf<R>[N]>["get"]>
+  ): ActorHandle<DefinitionsOf<R>[N]>;
+  /** See {@link ActorAccessor.getOrCreate}. */
+  getOrCreate<N extends keyof DefinitionsOf<R> & string>(
+    name: N,
+    ...args: Parameters<ActorAccessor<DefinitionsOf<R>[N]>["getOrCreate"]>
+  ): ActorHandle<DefinitionsOf<R>[N]>;
+  /** See {@link ActorAccessor.getForId}. */
+  getForId<N extends keyof DefinitionsOf<R> & string>(
+    name: N,
+    actorId: string,
+    options?: GetOptions,
+  ): ActorHandle<DefinitionsOf<R>[N]>;
+  /** See {@link ActorAccessor.create}. */
+  create<N extends keyof DefinitionsOf<R> & string>(
+    name: N,
+    ...args: Parameters<ActorAccessor<DefinitionsOf<R>[N]>["create"]>
+  ): Promise<ActorHandle<DefinitionsOf<R>[N]>>;
+  /** Ends the use of the client. Calls on their way end as if nothing had happened. */
+  dispose(): Promise<void>;
+}
+
+/** Calls the actors of a registry. */
+export type Client<R extends AnyRegistry> = ClientRaw<R> & {
+  readonly [N in keyof DefinitionsOf<R>]: ActorAccessor<DefinitionsOf<R>[N]>;
+};

@@ -1,0 +1,105 @@
+/** What is given to `actor()`, as types. */
+
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+
+import type { ActionInputSchemas, ActionTree, WithoutReservedActions } from "./actions";
+import type {
+  ActionContext,
+  ActorContext,
+  CreateContext,
+  CreateStateContext,
+  CreateVarsContext,
+  MigrateContext,
+} from "./context";
+
+/** Names types that are not to be inferred. Only the compiler looks at it. */
+export interface ActorTypes<S, V, I> {
+  state?: S;
+  vars?: V;
+  input?: I;
+  connParams?: unknown;
+  connState?: unknown;
+  database?: unknown;
+}
+
+/** Options of an actor. All durations are milliseconds above 0. */
+export interface ActorOptions {
+  /** The name that people read. */
+  name?: string | undefined;
+  /** The icon that people see. */
+  icon?: string | undefined;
+  /** How long `createVars` may take. Default 5,000. */
+  createVarsTimeout?: number | undefined;
+  /** How long `onMigrate` may take. Default 30,000. */
+  onMigrateTimeout?: number | undefined;
+  /** How long the actor may take to stop. Default 15,000. */
+  sleepGracePeriod?: number | undefined;
+  /** With `durability: "interval"`, the least time between two saves. Default 1,000. */
+  stateSaveInterval?: number | undefined;
+  /** How long an action may take. Default 60,000. */
+  actionTimeout?: number | undefined;
+  /** After how long without work the actor sleeps. Default 30,000. */
+  sleepTimeout?: number | undefined;
+  /** Whether it never sleeps by itself. Default false. */
+  noSleep?: boolean | undefined;
+  /**
+   * When an answer may leave. `"reply"` (default): when every change made before it is durable.
+   * `"interval"`: at once; the state is saved at most every `stateSaveInterval`.
+   */
+  durability?: "reply" | "interval" | undefined;
+}
+
+/** The `run` of an actor: a function, or one with what people see of it. */
+export type RunConfig<C> =
+  | ((c: C) => void | Promise<void>)
+  | { run: (c: C) => void | Promise<void>; name?: string; icon?: string };
+
+/** What is given to `actor()`. */
+export interface ActorConfig<S, V, I, In, A, IA> {
+  /** Types that are not to be inferred, such as `{} as {state: S}`. */
+  types?: ActorTypes<S, V, I>;
+  /** The first state, copied for each actor. Not together with `createState`. */
+  state?: S;
+  /** Makes the first state. */
+  createState?: (c: CreateStateContext, input: I) => S | Promise<S>;
+  /** Checks and may change what a creator passes. */
+  inputSchema?: StandardSchemaV1<In, I>;
+  /** What lives as long as a generation, copied for each. Not together with `createVars`. */
+  vars?: V;
+  /** Makes what lives as long as a generation. `deps` are those of `setup()`. */
+  createVars?: (
+    c: CreateVarsContext<S, unknown, unknown, unknown, I>,
+    deps: never,
+  ) => V | Promise<V>;
+  /** Before anything else, on every start. A new actor has no state yet. */
+  onMigrate?: (c: MigrateContext<S>, isNew: boolean) => void | Promise<void>;
+  /** Once in an actor's life, after its first state. */
+  onCreate?: (c: CreateContext<S, unknown, unknown, unknown, I>, input: I) => void | Promise<void>;
+  /** On every start, new or not. */
+  onWake?: (c: ActorContext<S, unknown, unknown, V, I>) => void | Promise<void>;
+  /** When the actor goes to sleep. */
+  onSleep?: (c: ActorContext<S, unknown, unknown, V, I>) => void | Promise<void>;
+  /** When the actor is destroyed. */
+  onDestroy?: (c: ActorContext<S, unknown, unknown, V, I>) => void | Promise<void>;
+  /** Runs beside the actions from start to stop. */
+  run?: RunConfig<ActorContext<S, unknown, unknown, V, I>>;
+  /** Once for each turn that changed the state. It must not change the state itself. */
+  onStateChange?: (c: ActorContext<S, unknown, unknown, V, I>, state: S) => void;
+  /** May replace what an action answers. */
+  onBeforeActionResponse?: <Out>(
+    c: ActorContext<S, unknown, unknown, V, I>,
+    name: string,
+    args: unknown[],
+    output: Out,
+  ) => Out | Promise<Out>;
+  /** What callers may ask for. Groups are plain objects. */
+  actions?: A & ActionTree<ActionContext<S, unknown, unknown, V, I>> & WithoutReservedActions;
+  /** What only schedules and the actor itself may ask for. */
+  internalActions?: IA &
+    ActionTree<ActionContext<S, unknown, unknown, V, I>> &
+    WithoutReservedActions;
+  /** Checks and may change the arguments of actions. */
+  actionInputSchemas?: ActionInputSchemas<NoInfer<A>>;
+  /** Options. */
+  options?: ActorOptions;
+}

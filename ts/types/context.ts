@@ -1,0 +1,221 @@
+/**
+ * What an author's functions see of their actor.
+ *
+ * 1. No index signature: a misspelt member is an error.
+ * 2. The context of a `createX` does not mention what `createX` returns, so that it can be inferred.
+ *
+ * All contexts have the same type parameters, in RivetKit's order. Those of connections, database,
+ * events and queues are there for the members that belong to them.
+ */
+
+import type { Client } from "./client";
+import type { AnyActorDefinition, AnyRegistry, TypesOf } from "./definition";
+
+/** Who called an action: over the network, another actor, this process, or a schedule. */
+export type Caller = "client" | "actor" | "local" | "schedule";
+
+/** When a state is to be saved. */
+export interface SaveOptions {
+  /** Now, without waiting for other changes. */
+  immediate?: boolean | undefined;
+  /** At the latest after so many milliseconds. */
+  maxWait?: number | undefined;
+}
+
+/** Writes one line at a level: fields with an optional `msg`, or the message itself. */
+export type LogMethod = (line: object | string, message?: string) => void;
+
+/** The log of one actor, bound with its id, name, key and generation. */
+export interface ActorLogger {
+  readonly trace: LogMethod;
+  readonly debug: LogMethod;
+  readonly info: LogMethod;
+  readonly warn: LogMethod;
+  readonly error: LogMethod;
+  readonly fatal: LogMethod;
+  /** A log that adds `fields` to each line. */
+  child(fields: object): ActorLogger;
+}
+
+/** Members of every context. */
+export interface BaseContext {
+  /** The id, which stays over generations. */
+  readonly actorId: string;
+  /** The name of the actor's type: its key in `use`. */
+  readonly name: string;
+  /** What tells the actors of one name apart. */
+  readonly key: string[];
+  /** Where it runs; empty when embedded. */
+  readonly region: string;
+  /** Its log. */
+  readonly log: ActorLogger;
+  /** The runtime's time, in milliseconds since the epoch. */
+  readonly now: number;
+  /** Fires when the actor begins to stop, and inside an action also when that call is given up. */
+  readonly abortSignal: AbortSignal;
+  /** Whether {@link abortSignal} has fired. */
+  readonly aborted: boolean;
+  /**
+   * Saves the state. Resolves when it is durable, in every form.
+   *
+   * @throws rejects when it could not be stored.
+   */
+  saveState(options?: SaveOptions): Promise<void>;
+  /** Resolves when everything that was changed before is durable. */
+  flush(): Promise<void>;
+  /** Keeps the actor awake until `promise` settles, and returns it. */
+  keepAwake<T>(promise: Promise<T>): Promise<T>;
+  /** Delays the end of the actor's sleep until `promise` settles. It does not prevent sleep. */
+  waitUntil(promise: Promise<unknown>): void;
+  /**
+   * Puts the actor to sleep.
+   *
+   * @throws `actor.starting`, `actor.stopping`
+   */
+  sleep(): void;
+  /**
+   * Destroys the actor and all it stored.
+   *
+   * @throws `actor.starting`, `actor.stopping`
+   */
+  destroy(): void;
+  /** Calls other actors of the registry. Inside an action the chain of calls goes along. */
+  client<R extends AnyRegistry>(): Client<R>;
+}
+
+/** The state, for all contexts after `createState`. */
+export interface StateContext<S> extends BaseContext {
+  /**
+   * The actor's state. Changes at any depth are noticed; assigning refuses what cannot be stored.
+   *
+   * @throws `actor.state_not_enabled` when the actor has none.
+   */
+  state: S;
+  /** A plain copy of the state, for `structuredClone`, `postMessage` and the like. */
+  snapshot(): S;
+}
+
+/** Of `createState`. */
+export interface CreateStateContext extends BaseContext {}
+
+/** Of `onCreate`. */
+export interface CreateContext<
+  State = unknown,
+  _ConnParams = unknown,
+  _ConnState = unknown,
+  _Vars = unknown,
+  _Input = unknown,
+  _Database = unknown,
+  _Events = unknown,
+  _Queues = unknown,
+> extends StateContext<State> {}
+
+/** Of `createVars`. */
+export interface CreateVarsContext<
+  State = unknown,
+  _ConnParams = unknown,
+  _ConnState = unknown,
+  _Vars = unknown,
+  _Input = unknown,
+  _Database = unknown,
+  _Events = unknown,
+  _Queues = unknown,
+> extends StateContext<State> {}
+
+/** Of everything else. */
+export interface ActorContext<
+  State = unknown,
+  _ConnParams = unknown,
+  _ConnState = unknown,
+  Vars = unknown,
+  _Input = unknown,
+  _Database = unknown,
+  _Events = unknown,
+  _Queues = unknown,
+> extends StateContext<State> {
+  /** What lives as long as the generation, and is never stored. */
+  vars: Vars;
+}
+
+/** Of actions. */
+export interface ActionContext<
+  State = unknown,
+  ConnParams = unknown,
+  ConnState = unknown,
+  Vars = unknown,
+  Input = unknown,
+  Database = unknown,
+  Events = unknown,
+  Queues = unknown,
+> extends ActorContext<State, ConnParams, ConnState, Vars, Input, Database, Events, Queues> {
+  /** Who called. */
+  readonly caller: Caller;
+}
+
+/** The types of an actor, by name, for {@link Context}. */
+export interface ContextTypes {
+  state?: unknown;
+  params?: unknown;
+  connState?: unknown;
+  vars?: unknown;
+  events?: unknown;
+  queues?: unknown;
+}
+
+/**
+ * The context of an actor with the given types, for a helper that the actor itself calls:
+ * `typeof actor` inside its own definition would be a cycle.
+ */
+export type Context<T extends ContextTypes = Record<never, never>> = ActorContext<
+  T["state"],
+  T["params"],
+  T["connState"],
+  T["vars"],
+  unknown,
+  unknown,
+  T["events"],
+  T["queues"]
+>;
+
+/** Of any function of the given definition but `createState`, `createVars` and `onCreate`. */
+export type ActorContextOf<D extends AnyActorDefinition> = ActorContext<
+  TypesOf<D>["state"],
+  unknown,
+  unknown,
+  TypesOf<D>["vars"],
+  TypesOf<D>["input"]
+>;
+/** Of the given definition's actions. */
+export type ActionContextOf<D extends AnyActorDefinition> = ActionContext<
+  TypesOf<D>["state"],
+  unknown,
+  unknown,
+  TypesOf<D>["vars"],
+  TypesOf<D>["input"]
+>;
+/** Of the given definition's `onCreate`. */
+export type CreateContextOf<D extends AnyActorDefinition> = CreateContext<TypesOf<D>["state"]>;
+/** Of the given definition's `createVars`. */
+export type CreateVarsContextOf<D extends AnyActorDefinition> = CreateVarsContext<
+  TypesOf<D>["state"]
+>;
+
+/** Of `onMigrate`. */
+export type MigrateContext<State = unknown> = StateContext<State>;
+/** Of `onMigrate` of the given definition. */
+export type MigrateContextOf<D extends AnyActorDefinition> = MigrateContext<TypesOf<D>["state"]>;
+
+export type {
+  ActorContext as BeforeActionResponseContext,
+  ActorContext as DestroyContext,
+  ActorContext as RunContext,
+  ActorContext as SleepContext,
+  ActorContext as StateChangeContext,
+  ActorContext as WakeContext,
+  ActorContextOf as BeforeActionResponseContextOf,
+  ActorContextOf as DestroyContextOf,
+  ActorContextOf as RunContextOf,
+  ActorContextOf as SleepContextOf,
+  ActorContextOf as StateChangeContextOf,
+  ActorContextOf as WakeContextOf,
+};

@@ -1,0 +1,57 @@
+/** Actor definitions and registries, as types. */
+
+/** What is known of an actor's types. */
+export interface DefinitionTypes {
+  /** The durable state. */
+  readonly state: unknown;
+  /** What lives as long as a generation. */
+  readonly vars: unknown;
+  /** What a creator passes. */
+  readonly input: unknown;
+  /** The tree of actions. */
+  readonly actions: unknown;
+  /** The tree of actions for schedules and the actor itself. */
+  readonly internalActions: unknown;
+}
+
+/** The key of what exists for the compiler only. */
+export declare const types: unique symbol;
+
+/** What `actor()` returns. */
+export interface ActorDefinition<T extends DefinitionTypes = DefinitionTypes> {
+  /** For the compiler only. */
+  readonly [types]?: T;
+  /** What was given to `actor()`. */
+  readonly config: object;
+}
+
+/** A definition of any types. */
+export type AnyActorDefinition = ActorDefinition;
+
+/** The types of a definition. */
+export type TypesOf<D extends AnyActorDefinition> = NonNullable<D[typeof types]>;
+
+/** The definitions of a registry, by name. */
+export type Definitions = Readonly<Record<string, AnyActorDefinition>>;
+
+/** A registry of any actors. */
+export interface AnyRegistry {
+  /** For the compiler only. */
+  readonly [types]?: Definitions;
+}
+
+/** The definitions of a registry. */
+export type DefinitionsOf<R extends AnyRegistry> = NonNullable<R[typeof types]>;
+
+/** Members of every client: no actor may have such a name. */
+export type ReservedActorName =
+  | "get"
+  | "getOrCreate"
+  | "getForId"
+  | "create"
+  | "dispose"
+  | "then"
+  | "toJSON";
+
+/** Refuses the names of {@link ReservedActorName}. */
+export type WithoutReservedActors = { readonly [K in ReservedActorName]?: never };

@@ -1,0 +1,7 @@
+/** The public types, and what the layer's own files share. */
+
+export type * from "./actions";
+export type * from "./client";
+export type * from "./config";
+export type * from "./context";
+export type * from "./definition";
