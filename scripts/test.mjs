@@ -5,8 +5,9 @@
 //    with a note, and fails where `CI` is set.
 // 3. Nothing is retried.
 
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { GENERATED, install, native, typescript } from "./lib/build.mjs";
+import { command, compile, examples, QUICK } from "./lib/examples.mjs";
 import { filesUnder } from "./lib/fresh.mjs";
 import { inRoot, ROOT, tool } from "./lib/paths.mjs";
 import { execute, StepFailed, Steps } from "./lib/steps.mjs";
@@ -108,14 +109,10 @@ async function jsTests() {
     closing: /^ℹ (tests|pass|fail|cancelled|skipped|duration_ms)/,
     limitMs: 20 * MINUTE_MS,
   });
-  for (const name of readdirSync(inRoot("examples")).sort()) {
-    if (!existsSync(inRoot("examples", name, "main.mjs"))) continue;
-    // An example says itself, in `quick`, how to be run in a few seconds.
-    const manifest = inRoot("examples", name, "quick.json");
-    const quick = existsSync(manifest) ? JSON.parse(readFileSync(manifest, "utf8")) : [];
-    await check(`example ${name}`, node(inRoot("examples", name, "main.mjs"), ...quick), {
-      limitMs: 2 * MINUTE_MS,
-    });
+  if (!(await check("examples compile", compile()))) return;
+  for (const name of examples) {
+    const limit = { limitMs: 2 * MINUTE_MS };
+    await check(`example ${name}`, command(name, QUICK[name] ?? []), limit);
   }
 }
 
