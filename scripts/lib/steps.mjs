@@ -145,6 +145,7 @@ export function execute(
     });
     running.add(child);
     const chunks = [];
+    let unfinished = "";
     let timedOut = false;
     const timer = setTimeout(() => {
       timedOut = true;
@@ -152,7 +153,9 @@ export function execute(
     }, limitMs);
     const take = (chunk) => {
       chunks.push(chunk);
-      const line = chunk.toString("utf8").trimEnd().split("\n").at(-1);
+      const lines = (unfinished + chunk.toString("utf8")).split("\n");
+      unfinished = lines.pop();
+      const line = lines.findLast((it) => it.trim() !== "");
       if (line) progress?.(line);
     };
     child.stdout.on("data", take);
