@@ -10,6 +10,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fencesOf } from "./lib/fences.mjs";
 import { filesUnder } from "./lib/fresh.mjs";
 import { inRoot, ROOT, tool } from "./lib/paths.mjs";
 import { execute, StepFailed } from "./lib/steps.mjs";
@@ -17,19 +18,6 @@ import { execute, StepFailed } from "./lib/steps.mjs";
 /** Outside the repository, as a user's project is; kept when something is wrong. */
 const WORK = mkdtempSync(path.join(tmpdir(), "greenroom-samples-"));
 const LIMIT_MS = 60_000;
-const FENCE = /^```(\w+)[ \t]+([^\n]+)\n([\s\S]*?)^```$/gm;
-
-/** The marked fences of one page: `{language, run, output, file, code, line}`. */
-function fencesOf(text) {
-  return [...text.matchAll(FENCE)].map(({ index, 1: language, 2: words, 3: code }) => ({
-    language,
-    run: /\brun\b/.test(words),
-    output: /\boutput\b/.test(words),
-    file: /\bfile=(\S+)/.exec(words)?.[1],
-    code,
-    line: text.slice(0, index).split("\n").length,
-  }));
-}
 
 let typed = 0;
 

@@ -4,16 +4,17 @@
 //     npm run demo [-- FILE…] [-- --kills N] [-- --seed N]
 
 import { fork } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { open } from "./actors.mjs";
+import { countPlainly, differences } from "./compare.mjs";
 import { planChunks, textFilesUnder } from "./corpus.mjs";
 import { Bar, table } from "./view.mjs";
-import { byLetter, count, LETTERS } from "./words.mjs";
+import { LETTERS } from "./words.mjs";
 
 const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
 const WORKER = beside("worker.mjs");
@@ -78,23 +79,6 @@ async function countThroughActors(folder, plan, total, points) {
   }
   bar.say("");
   return sum;
-}
-
-/** The same count without actors: one pass over whole files. */
-function countPlainly(files) {
-  const counts = new Map();
-  for (const file of files) count(readFileSync(file, "utf8"), counts);
-  return byLetter(counts);
-}
-
-/** What two lists of `[word, number]`s disagree about, as text. */
-function differences(expected, actual) {
-  const plain = new Map(expected);
-  const counted = new Map(actual);
-  const words = new Set([...plain.keys(), ...counted.keys()]);
-  return [...words]
-    .filter((word) => plain.get(word) !== counted.get(word))
-    .map((word) => `${word}: counted ${counted.get(word) ?? 0}, should be ${plain.get(word) ?? 0}`);
 }
 
 const totalOf = (entries) => entries.reduce((sum, [, times]) => sum + times, 0);
