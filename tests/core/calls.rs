@@ -158,18 +158,12 @@ async fn a_result_in_place_is_held_until_the_commit_that_its_number_names() {
 
     actor.mark_dirty();
     let InPlace::Hold(wanted) = actor.finish_in_place(first) else { panic!("it is held") };
-<<<<<<< HEAD
     // The store answers on its own thread, so the commit may be durable before the
     // second call ends; what it may not be is held for a later number.
     let begun = actor.commit_state(delta(b"s1")).unwrap();
     assert_eq!(wanted, begun);
     let end = actor.finish_in_place(second);
     assert!(matches!(end, InPlace::Leave) || end == InPlace::Hold(begun), "{end:?}");
-=======
-    let begun = actor.commit_state(delta(b"s1")).unwrap();
-    assert_eq!(wanted, begun);
-    assert_eq!(actor.finish_in_place(second), InPlace::Hold(begun), "the commit is on its way");
->>>>>>> host
     fixture.settle().await;
 
     assert_eq!(fixture.script.count("committed"), before + 1);

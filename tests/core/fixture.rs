@@ -15,13 +15,7 @@ use greenroom::core::identity::Identity;
 use greenroom::core::runtime::Runtime;
 use greenroom::error::Result;
 use greenroom::ids::{ActorKey, ActorName, IdSource};
-<<<<<<< HEAD
 use greenroom::store::{ActorRecord, ActorRow, NewActor, SharedStore, StoreLocation, StoreOptions};
-=======
-use greenroom::store::{
-    ActorRecord, ActorRow, NewActor, SharedStore, StoreLocation, StoreOptions,
-};
->>>>>>> host
 use greenroom::time::{Clock, Duration, ManualClock};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -110,19 +104,12 @@ impl Fixture {
         })
     }
 
-<<<<<<< HEAD
     /// A generation that has started. Settled, so that no other thread is still
     /// performing effects and the test's own are performed by the test.
     pub async fn started(&self) -> ActorContext {
         let actor = self.generation();
         actor.start().await.unwrap();
         self.settle().await;
-=======
-    /// A generation that has started.
-    pub async fn started(&self) -> ActorContext {
-        let actor = self.generation();
-        actor.start().await.unwrap();
->>>>>>> host
         actor
     }
 
