@@ -216,10 +216,9 @@ impl ActorContext {
     ///
     /// `actor/stopping` when nothing can be saved any more, or `storage/*`.
     pub async fn save_state(&self, deltas: Vec<StateDelta>) -> Result<()> {
-        if self.commit_state(deltas).is_none() {
-            return Err(Error::from(LifecycleError::Stopping).with_actor(self.specifier()));
-        }
-        self.flushed().await
+        let (reply, outcome) = Reply::channel();
+        self.0.save_state(deltas, reply);
+        outcome.await
     }
 
     /// Asks for a save, by default within the save interval.

@@ -33,6 +33,8 @@ pub struct Fixture {
     pub row: ActorRow,
     pub config: ActorConfig,
     pub hooks: Hooks,
+    #[cfg(feature = "faults")]
+    pub faults: greenroom::store::faults::Faults,
 }
 
 /// All hooks but `run`.
@@ -58,6 +60,8 @@ impl Fixture {
     pub async fn with(config: ActorConfig) -> Self {
         let clock = Clock::manual(1_000_000);
         let options = StoreOptions::new(clock.clock());
+        #[cfg(feature = "faults")]
+        let faults = options.faults.clone();
         let store = SharedStore::open(StoreLocation::Memory, options).unwrap();
         let new = NewActor {
             id: IdSource::seeded(1).actor_id(),
@@ -77,6 +81,8 @@ impl Fixture {
             row,
             config,
             hooks: HOOKS,
+            #[cfg(feature = "faults")]
+            faults,
         }
     }
 

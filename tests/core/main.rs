@@ -2,6 +2,8 @@
 //! memory. The author's side is a script in Rust.
 
 mod calls;
+#[cfg(feature = "faults")]
+mod faults;
 mod fixture;
 mod run;
 mod saves;

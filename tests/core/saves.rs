@@ -127,6 +127,20 @@ async fn a_pushed_commit_satisfies_the_requests_made_before_it() {
 }
 
 #[tokio::test]
+async fn a_push_of_no_changes_satisfies_the_requests_made_before_it() {
+    let fixture = interval().await;
+    let actor = fixture.started().await;
+    let waiting = actor.clone();
+    let save =
+        tokio::spawn(async move { waiting.request_save_and_wait(SaveRequest::default()).await });
+    fixture.settle().await;
+
+    actor.save_state(Vec::new()).await.unwrap();
+
+    save.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn flushed_means_durable_up_to_here() {
     let fixture = Fixture::new().await;
     let actor = fixture.started().await;

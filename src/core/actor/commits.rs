@@ -65,27 +65,22 @@ impl Actor {
     /// generation cannot save now: it is over, in its last save, or not yet
     /// initialised.
     pub(crate) fn commit_state(self: &Arc<Self>, deltas: Vec<StateDelta>) -> Option<CommitNumber> {
+        self.step(|machine, now| push(machine, deltas, now))
+    }
+
+    /// Begins a commit and answers when it is durable. One step, so that a commit
+    /// that fails at once is not missed.
+    pub(crate) fn save_state(self: &Arc<Self>, deltas: Vec<StateDelta>, reply: Reply<()>) {
         self.step(|machine, now| {
-            let open = matches!(
-                machine.lifecycle.phase(),
-                Phase::Loading | Phase::Started | Phase::SleepGrace | Phase::DestroyGrace
-            );
-            if machine.is_over() || !open || !machine.state.initialized {
-                return None;
+            let output = Output::Flushed(reply, Ok(()));
+            match push(machine, deltas, now) {
+                Some(number) => machine.hold(Required::Commit(number), output),
+                None => {
+                    let error = machine.broken.clone().unwrap_or_else(|| self.stopping());
+                    machine.effects.push_back(Effect::Release(output.fail(error)));
+                }
             }
-            machine.pushes_pending = false;
-            let revision = machine.saves.begin_directly();
-            if deltas.is_empty() {
-                let waiters = machine.saves.written_directly(revision, now);
-                nothing_to_save(machine, waiters);
-                return Some(machine.gate.begun());
-            }
-            Some(machine.begin_commit(deltas, Vec::new(), |state| CommitOrigin {
-                revision,
-                state,
-                pulled: false,
-            }))
-        })
+        });
     }
 
     /// Notes the first change of a clean state.
@@ -209,6 +204,29 @@ impl Actor {
             machine.effects.push_back(Effect::Release(output));
         }
     }
+}
+
+/// See [`Actor::commit_state`].
+fn push(machine: &mut Machine, deltas: Vec<StateDelta>, now: Instant) -> Option<CommitNumber> {
+    let open = matches!(
+        machine.lifecycle.phase(),
+        Phase::Loading | Phase::Started | Phase::SleepGrace | Phase::DestroyGrace
+    );
+    if machine.is_over() || !open || !machine.state.initialized {
+        return None;
+    }
+    machine.pushes_pending = false;
+    let revision = machine.saves.begin_directly();
+    if deltas.is_empty() {
+        let waiters = machine.saves.written_directly(revision, now);
+        nothing_to_save(machine, waiters);
+        return Some(machine.gate.begun());
+    }
+    Some(machine.begin_commit(deltas, Vec::new(), |state| CommitOrigin {
+        revision,
+        state,
+        pulled: false,
+    }))
 }
 
 /// The author's side says that nothing changed: those who waited for a save are

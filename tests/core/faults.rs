@@ -1,0 +1,116 @@
+//! What a failed commit does to an actor: memory never runs ahead of the store
+//! for good.
+
+use bytes::Bytes;
+use greenroom::core::behavior::{StateDelta, StopOutcome};
+use greenroom::core::config::{ActorConfig, Durability};
+use greenroom::core::context::ActorContext;
+use greenroom::store::faults::CommitFault;
+
+use crate::fixture::{Answer, Fixture, call, error_code, is_open};
+
+/// A group of one batch is not replayed, so one failure is its failure.
+const ONE_BATCH: usize = 1;
+
+fn delta(state: &'static [u8]) -> Vec<StateDelta> {
+    vec![StateDelta::ActorState(Bytes::from_static(state))]
+}
+
+/// Calls an action that changes the state and ends, and one that only reads it.
+fn change_and_read(fixture: &Fixture, actor: &ActorContext) -> [Answer; 2] {
+    fixture.script.hold("action");
+    let answers = [call(actor, "change"), call(actor, "read")];
+    let (change, read) = (fixture.script.begin(actor), fixture.script.begin(actor));
+    actor.mark_dirty();
+    actor.finish_call(change, Ok(Bytes::new()));
+    actor.finish_call(read, Ok(Bytes::new()));
+    fixture.script.release("action");
+    answers
+}
+
+#[tokio::test]
+async fn a_full_disk_fails_every_output_that_waited_and_the_next_start_finds_the_last_state() {
+    let fixture = Fixture::new().await;
+    *fixture.script.state.lock() = Some(Bytes::from_static(b"s0"));
+    let actor = fixture.started().await;
+    let mut answers = change_and_read(&fixture, &actor);
+    assert!(answers.iter_mut().all(is_open));
+    fixture.faults.fail_commits(ONE_BATCH, CommitFault::Full);
+
+    actor.commit_state(delta(b"s1")).unwrap();
+    fixture.settle().await;
+
+    for answer in &mut answers {
+        assert_eq!(error_code(answer), "storage/full");
+    }
+    let outcomes = fixture.host.outcomes.lock().clone();
+    assert!(matches!(outcomes[..], [StopOutcome::Broken(_)]), "{outcomes:?}");
+    let again = fixture.started().await;
+    assert_eq!(again.state(), "s0");
+    again.save_state(delta(b"s2")).await.unwrap();
+    assert_eq!(fixture.stored().await.state.as_deref(), Some(&b"s2"[..]));
+}
+
+#[tokio::test]
+async fn with_durability_interval_a_full_disk_is_told_and_the_save_is_tried_again() {
+    let config = ActorConfig { durability: Durability::Interval, ..ActorConfig::default() };
+    let fixture = Fixture::with(config).await;
+    let actor = fixture.started().await;
+    fixture.faults.fail_commits(ONE_BATCH, CommitFault::Full);
+
+    let failed = actor.save_state(delta(b"s1")).await;
+    assert_eq!(failed.unwrap_err().code, "full");
+    assert!(fixture.host.outcomes.lock().is_empty(), "it lives on");
+    *fixture.script.state.lock() = Some(Bytes::from_static(b"s2"));
+    fixture.advance_ms(1_000).await;
+
+    assert_eq!(fixture.stored().await.state.as_deref(), Some(&b"s2"[..]));
+}
+
+#[tokio::test]
+async fn an_unknown_outcome_breaks_the_generation_in_either_mode() {
+    for durability in [Durability::Reply, Durability::Interval] {
+        let config = ActorConfig { durability, ..ActorConfig::default() };
+        let fixture = Fixture::with(config).await;
+        let actor = fixture.started().await;
+        fixture.faults.fail_commits(1, CommitFault::SyncFailed { kept: false });
+
+        let saved = actor.save_state(delta(b"s1")).await;
+
+        assert_eq!(saved.unwrap_err().code, "outcome_unknown", "{durability:?}");
+        fixture.settle().await;
+        let outcomes = fixture.host.outcomes.lock().clone();
+        assert!(matches!(outcomes[..], [StopOutcome::Broken(_)]), "{outcomes:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_start_whose_first_save_fails_leaves_the_actor_new() {
+    let fixture = Fixture::new().await;
+    *fixture.script.state.lock() = Some(Bytes::from_static(b"s0"));
+    fixture.faults.fail_commits(ONE_BATCH, CommitFault::Full);
+
+    let error = fixture.generation().start().await.unwrap_err();
+
+    assert_eq!(error.code, "full");
+    assert!(!fixture.stored().await.has_initialized);
+    fixture.started().await;
+    assert_eq!(fixture.script.count("on_create"), 2);
+}
+
+#[tokio::test]
+async fn a_last_save_that_fails_is_told_to_the_host_as_a_broken_generation() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    *fixture.script.state.lock() = Some(Bytes::from_static(b"s1"));
+    fixture.faults.fail_commits(ONE_BATCH, CommitFault::Full);
+
+    actor.stop(greenroom::core::actor::lifecycle::StopReason::Sleep);
+    fixture.settle().await;
+
+    let outcomes = fixture.host.outcomes.lock().clone();
+    assert!(
+        matches!(&outcomes[..], [StopOutcome::Broken(error)] if error.code == "full"),
+        "{outcomes:?}"
+    );
+}
