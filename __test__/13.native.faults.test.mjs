@@ -162,6 +162,50 @@ describe("a caller that gives up", () => {
     assert.ok(aborted.aborted);
   });
 
+  it("in place is answered at once with its reason, and the call ends with its function", async (t) => {
+    const host = await opened(t, { slow: numbers() });
+    const bag = await awake(host, actor("slow", "a"));
+    const control = new AbortController();
+    let release;
+    let scope;
+
+    const call = dispatch.inPlace(
+      bag,
+      (given) => {
+        scope = given;
+        return new Promise((resolve) => {
+          release = resolve;
+        });
+      },
+      control.signal,
+    );
+    await dispatch.inPlace(bag, () => 0);
+    control.abort(new Error("enough"));
+
+    await assert.rejects(call, { message: "enough" });
+    assert.ok(scope.signal.aborted);
+    assert.equal(bag.open.size, 1);
+    release();
+    await dispatch.inPlace(bag, () => 0);
+    assert.equal(bag.open.size, 0);
+    assert.deepEqual((await host.info(bag.identity.actorId)).holds, []);
+  });
+
+  it("in place before its call has begun is not run", async (t) => {
+    let ran = false;
+    const host = await opened(t, { slow: numbers() });
+    const bag = await awake(host, actor("slow", "a"));
+    const control = new AbortController();
+
+    const call = dispatch.inPlace(bag, () => { ran = true; }, control.signal);
+    control.abort(new Error("enough"));
+
+    await assert.rejects(call, { message: "enough" });
+    await dispatch.inPlace(bag, () => 0);
+    assert.equal(ran, false);
+    assert.equal(bag.open.size, 0);
+  });
+
   it("before its actor has started is not run at all", async (t) => {
     let ran = false;
     const host = await opened(t, { slow: numbers({ run: () => { ran = true; } }) });

@@ -72,12 +72,11 @@ export async function opened(t, types, options = {}) {
 /** A target by name and key, created by its first call. */
 export const actor = (name, ...key) => ({ name, key, create: true });
 
-/** Wakes an actor and gives its bag. */
+/** Wakes an actor and gives its bag, once calls may go to it past nobody who waits. */
 export async function awake(host, target, action = "get") {
   await host.submit(target, action, none, 2);
-  const bag = host.live(target);
-  if (bag === undefined) throw new Error("the actor is not live here");
-  return bag;
+  await until(() => host.live(target) !== undefined, "the actor to be live here");
+  return host.live(target);
 }
 
 export { bagOf, dispatch, NapiActorFactory };

@@ -49,6 +49,8 @@ export class ActorBag {
   stopped: { readonly outcome: StopOutcome; readonly error: RivetError } | undefined;
   /** The functions that have begun, or are about to, by call. */
   readonly open = new Map<number, OpenCall>();
+  /** What `createState` gave back, until it has been handed over. */
+  firstState: Uint8Array | undefined;
   /** What the author's layer keeps for it. */
   extension: unknown;
   readonly #instance: (bag: ActorBag) => ActorContext | null;

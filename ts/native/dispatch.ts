@@ -72,15 +72,22 @@ export class Dispatch {
 
   /**
    * Calls in place: `run` begins one microtask later, and its outcome is the
-   * promise's once it may leave. Undefined: take the ordinary way.
+   * promise's once it may leave. Undefined: take the ordinary way. When `signal`
+   * fires the caller has its reason at once, and the function is told.
    */
-  inPlace<T>(bag: ActorBag, run: (scope: CallScope) => T | Promise<T>): Promise<Awaited<T>> | undefined {
-    if (bag.stopped !== undefined) return undefined;
-    const call = native.admit(bag.actor);
-    if (call === 0) return undefined;
+  inPlace<T>(
+    bag: ActorBag,
+    run: (scope: CallScope) => T | Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<Awaited<T>> | undefined {
+    if (bag.stopped !== undefined || signal?.aborted) return undefined;
+    const number = native.admit(bag.actor);
+    if (number === 0) return undefined;
     return new Promise((resolve, reject) => {
       const settle = resolve as (value: unknown) => void;
-      this.#entries.push(new InPlaceCall(native, bag, call, run, settle, reject));
+      const call = new InPlaceCall(native, bag, number, run, settle, reject);
+      if (signal !== undefined) call.listen(signal);
+      this.#entries.push(call);
     });
   }
 

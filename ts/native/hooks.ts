@@ -79,7 +79,13 @@ export class HookEntry implements Entry {
 
   static hook(host: HookHost, bag: ActorBag, ticket: number, label: string, input: Uint8Array | null, isNew: boolean) {
     const payload = (): HookPayload => ({ ctx: bag.context, bag, input, isNew });
-    const encode = label === "create_state" ? bytesOf : () => undefined;
+    const encode = (result: unknown) => {
+      if (label !== "create_state") return undefined;
+      bag.firstState = bytesOf(result);
+      // Made, and not stored: the first snapshot has to carry it.
+      host.turns.awaitSave(bag, true);
+      return bag.firstState;
+    };
     return new HookEntry(host, bag, ticket, HOOKS[label] ?? label, payload, encode);
   }
 
@@ -91,8 +97,11 @@ export class HookEntry implements Entry {
   static serialize(host: HookHost, bag: ActorBag, ticket: number, inspector: boolean) {
     const reason = inspector ? "inspector" : "save";
     return new HookEntry(host, bag, ticket, "serializeState", () => ({ ctx: bag.context, bag, reason }), (result) => {
-      const state = stateOf(result);
-      if (!inspector) host.turns.awaitSave(bag, state !== undefined);
+      const state = stateOf(result) ?? bag.firstState;
+      if (!inspector) {
+        bag.firstState = undefined;
+        host.turns.awaitSave(bag, state !== undefined);
+      }
       return state;
     });
   }
@@ -160,9 +169,10 @@ export class SnapshotEntry implements Entry {
         return;
       }
     }
-    const encoded = turns.encode(bag);
+    const encoded = turns.encode(bag) ?? bag.firstState;
     if (encoded === BROKEN) return;
     if (!this.inspector) {
+      bag.firstState = undefined;
       bag.dirty = false;
       turns.awaitSave(bag, encoded !== undefined);
     }
