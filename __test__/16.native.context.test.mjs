@@ -2,15 +2,45 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { BRIDGE_PREFIX, CancellationToken, CoreRegistry, NapiActorFactory, recordOf, RivetError, unbridged } from "greenroom/native";
+import {
+  BRIDGE_PREFIX,
+  CancellationToken,
+  CoreRegistry,
+  NapiActorFactory,
+  RivetError,
+  recordOf,
+  unbridged,
+} from "greenroom/native";
 
-import { actor, awake, bagOf, bytes, dispatch, folder, none, numbers, opened, text, turn, until } from "./support/native.mjs";
+import {
+  actor,
+  awake,
+  bagOf,
+  bytes,
+  dispatch,
+  folder,
+  none,
+  numbers,
+  opened,
+  text,
+  turn,
+  until,
+} from "./support/native.mjs";
 
 const bridged = (group, code) => (error) => {
   assert.ok(error instanceof Error);
   assert.ok(error.message.startsWith(BRIDGE_PREFIX), error.message);
   const record = JSON.parse(error.message.slice(BRIDGE_PREFIX.length));
-  assert.deepEqual(Object.keys(record), ["actor", "code", "group", "message", "metadata", "public", "rayId", "statusCode"]);
+  assert.deepEqual(Object.keys(record), [
+    "actor",
+    "code",
+    "group",
+    "message",
+    "metadata",
+    "public",
+    "rayId",
+    "statusCode",
+  ]);
   assert.deepEqual([record.group, record.code], [group, code]);
   assert.deepEqual([error.group, error.code], [group, code]);
   return true;
@@ -29,7 +59,10 @@ describe("CancellationToken", () => {
     await turn();
 
     assert.equal(token.aborted(), true);
-    assert.deepEqual(heard, [["early", null], ["late", null]]);
+    assert.deepEqual(heard, [
+      ["early", null],
+      ["late", null],
+    ]);
   });
 
   it("takes functions only", () => {
@@ -53,14 +86,23 @@ describe("CoreRegistry", () => {
 
 describe("NapiActorFactory", () => {
   it("refuses settings that contradict each other", () => {
-    const twice = [{ id: "x", label: "X", source: "x" }, { id: "x", label: "X", source: "x" }];
+    const twice = [
+      { id: "x", label: "X", source: "x" },
+      { id: "x", label: "X", source: "x" },
+    ];
 
     assert.throws(() => new NapiActorFactory({}, { inspectorTabs: twice }), /occurs twice/);
-    assert.throws(() => new NapiActorFactory({}, { durability: "never" }), bridged("napi", "invalid_argument"));
+    assert.throws(
+      () => new NapiActorFactory({}, { durability: "never" }),
+      bridged("napi", "invalid_argument"),
+    );
   });
 
   it("ignores functions that are undefined and settings that it does not know", () => {
-    const made = new NapiActorFactory({ onWake: undefined, run: undefined }, { preloadMaxWorkflowBytes: 1 });
+    const made = new NapiActorFactory(
+      { onWake: undefined, run: undefined },
+      { preloadMaxWorkflowBytes: 1 },
+    );
 
     assert.equal(made.gated, false);
     assert.ok(made.number > 0);
@@ -144,7 +186,11 @@ describe("ActorContext", () => {
         get: async (_, { ctx }) => bytes(text(ctx.state())),
       },
     };
-    const host = await opened(t, { old: new NapiActorFactory(callbacks, { hasState: true }) }, { path });
+    const host = await opened(
+      t,
+      { old: new NapiActorFactory(callbacks, { hasState: true }) },
+      { path },
+    );
     const target = actor("old", "a");
 
     assert.equal(text(await host.submit(target, "set", bytes("x"), 2)), "x");
@@ -163,7 +209,8 @@ describe("ActorContext", () => {
     const target = actor("counter", "a");
     const bag = await awake(host, target);
     const { context } = bag;
-    const holds = async () => (await host.info(bag.identity.actorId)).holds.map(({ what, count }) => `${what} ${count}`);
+    const holds = async () =>
+      (await host.info(bag.identity.actorId)).holds.map(({ what, count }) => `${what} ${count}`);
     let release;
     const promise = new Promise((resolve) => {
       release = resolve;
@@ -271,7 +318,9 @@ describe("ActorContext", () => {
     const callbacks = {
       run: (_, { ctx }) => {
         runs += 1;
-        return new Promise((resolve) => ctx.abortSignal().addEventListener("abort", () => resolve(true)));
+        return new Promise((resolve) =>
+          ctx.abortSignal().addEventListener("abort", () => resolve(true)),
+        );
       },
     };
     const host = await opened(t, { runner: numbers({}, {}, callbacks), plain: numbers() });
@@ -363,23 +412,51 @@ describe("what author code throws", () => {
     assert.deepEqual(recordOf("text"), internal("text"));
     assert.deepEqual(recordOf(undefined), internal("undefined was thrown"));
     assert.deepEqual(recordOf(Symbol("s")), internal("Symbol(s) was thrown"));
-    assert.deepEqual(recordOf({ group: "a", code: "b", message: "c" }), internal('an object was thrown: {"group":"a","code":"b","message":"c"}'));
+    assert.deepEqual(
+      recordOf({ group: "a", code: "b", message: "c" }),
+      internal('an object was thrown: {"group":"a","code":"b","message":"c"}'),
+    );
 
-    const branded = { __type: "ActorError", group: "user", code: "mine", message: "m", public: true, statusCode: 418 };
+    const branded = {
+      __type: "ActorError",
+      group: "user",
+      code: "mine",
+      message: "m",
+      public: true,
+      statusCode: 418,
+    };
     const record = recordOf(branded);
-    assert.deepEqual([record.group, record.code, record.public, record.statusCode], ["user", "mine", true, 418]);
-    const wrapped = new Error(`Error: ${BRIDGE_PREFIX}${JSON.stringify({ group: "g", code: "c", message: "m" })}`);
+    assert.deepEqual(
+      [record.group, record.code, record.public, record.statusCode],
+      ["user", "mine", true, 418],
+    );
+    const wrapped = new Error(
+      `Error: ${BRIDGE_PREFIX}${JSON.stringify({ group: "g", code: "c", message: "m" })}`,
+    );
     assert.equal(recordOf(wrapped).group, "g");
   });
 
   it("in a bridge form that cannot be read is internal with its text", () => {
-    for (const broken of [`${BRIDGE_PREFIX}{`, `${BRIDGE_PREFIX}{"group":1}`, `${BRIDGE_PREFIX}null`]) {
+    for (const broken of [
+      `${BRIDGE_PREFIX}{`,
+      `${BRIDGE_PREFIX}{"group":1}`,
+      `${BRIDGE_PREFIX}null`,
+    ]) {
       assert.deepEqual(recordOf(new Error(broken)), internal(broken));
     }
   });
 
   it("keeps only what the other side accepts", () => {
-    const odd = { __type: "RivetError", group: "g", code: "c", message: "m", statusCode: -1, rayId: 7, public: "yes", actor: { actorId: 1 } };
+    const odd = {
+      __type: "RivetError",
+      group: "g",
+      code: "c",
+      message: "m",
+      statusCode: -1,
+      rayId: 7,
+      public: "yes",
+      actor: { actorId: 1 },
+    };
 
     assert.deepEqual(recordOf(odd), {
       group: "g",
@@ -401,12 +478,20 @@ describe("what author code throws", () => {
     };
     const host = await opened(t, { counter: numbers({ fail }) });
 
-    await assert.rejects(host.submit(actor("counter", "a"), "fail", none, 2), { group: "mine", code: "circular" });
+    await assert.rejects(host.submit(actor("counter", "a"), "fail", none, 2), {
+      group: "mine",
+      code: "circular",
+    });
   });
 
   it("reaches another caller with all that it says", async (t) => {
     const fail = () => {
-      throw new RivetError("user", "mine", "m", { metadata: { a: [1] }, public: true, statusCode: 418, rayId: "ray" });
+      throw new RivetError("user", "mine", "m", {
+        metadata: { a: [1] },
+        public: true,
+        statusCode: 418,
+        rayId: "ray",
+      });
     };
     const host = await opened(t, { counter: numbers({ fail }) });
 
@@ -416,7 +501,15 @@ describe("what author code throws", () => {
       const { group, code, message, metadata, statusCode, rayId } = error;
       assert.deepEqual(
         { group, code, message, metadata, public: error.public, statusCode, rayId },
-        { group: "user", code: "mine", message: "m", metadata: { a: [1] }, public: true, statusCode: 418, rayId: "ray" },
+        {
+          group: "user",
+          code: "mine",
+          message: "m",
+          metadata: { a: [1] },
+          public: true,
+          statusCode: 418,
+          rayId: "ray",
+        },
       );
       return true;
     });

@@ -12,7 +12,8 @@ export const root = fileURLToPath(new URL("../../", import.meta.url));
 
 export const none = new Uint8Array(0);
 
-export const text = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+export const text = (bytes) =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 
 export const bytes = (value) => Buffer.from(String(value));
 
@@ -103,10 +104,17 @@ export function script(t, source, { args = [], meet, timeoutMs = 30_000 } = {}) 
   const prelude = `import * as h from ${JSON.stringify(new URL("native.mjs", import.meta.url).href)};\n`;
   writeFileSync(file, prelude + source);
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file, ...args], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [file, ...args], {
+      cwd: root,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
-      reject(new Error(`the script did not end; it printed ${JSON.stringify(out)} and ${JSON.stringify(err)}`));
+      reject(
+        new Error(
+          `the script did not end; it printed ${JSON.stringify(out)} and ${JSON.stringify(err)}`,
+        ),
+      );
     }, timeoutMs);
     let out = "";
     let err = "";

@@ -10,9 +10,9 @@
  *    because of that or because the generation is about to end with an error.
  */
 import type { ActorBag, OpenCall } from "./bags.js";
-import { fromRecord, type RivetError } from "./errors.js";
-import { HeldOutputs, type Output } from "./gate.js";
 import type { Entry } from "./entries.js";
+import { fromRecord, type RivetError } from "./errors.js";
+import type { Output } from "./gate.js";
 import { whenSettled } from "./settle.js";
 
 /** What the function of a call is given. */
@@ -138,7 +138,7 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
     this.#failed = failed;
     this.#outcome = outcome;
     if (commit === 0 || (commit > 0 && commit <= bag.durable)) this.leave();
-    else if (commit > 0) (bag.held ??= new HeldOutputs()).hold(commit, this);
+    else if (commit > 0) bag.hold(commit, this);
     else if (commit === TIMED_OUT) this.#refuse(timeout(bag));
   }
 
