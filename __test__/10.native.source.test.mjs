@@ -18,7 +18,9 @@ const sources = readdirSync(join(root, "src/node"), { recursive: true })
 /** The attributes `#[napi…]`, each with the item that follows. */
 function exported(source) {
   const found = [];
-  for (const match of source.matchAll(/#\[napi\b([^\]]*)\]\s*((?:#\[[^\]]*\]\s*)*)([^{;]*)[{;]([^\n]*\n[^\n]*)/g)) {
+  for (const match of source.matchAll(
+    /#\[napi\b([^\]]*)\]\s*((?:#\[[^\]]*\]\s*)*)([^{;]*)[{;]([^\n]*\n[^\n]*)/g,
+  )) {
     found.push({ attribute: match[1], item: match[3].trim(), body: match[4] });
   }
   return found;
@@ -75,7 +77,10 @@ describe("the kinds of jobs", () => {
       .map(([name, kind]) => [name, FIELDS[kind]]);
 
     assert.deepEqual(here, rust);
-    assert.deepEqual(Object.values(Kind).sort((a, b) => a - b), rust.map((_, place) => place + 1));
+    assert.deepEqual(
+      Object.values(Kind).sort((a, b) => a - b),
+      rust.map((_, place) => place + 1),
+    );
   });
 });
 
@@ -83,7 +88,13 @@ describe("the exports", () => {
   it("can be seen by an import from an ES module", async () => {
     const imported = await import("greenroom/native");
 
-    for (const name of ["ActorContext", "CancellationToken", "CoreRegistry", "NapiActorFactory", "dispatch"]) {
+    for (const name of [
+      "ActorContext",
+      "CancellationToken",
+      "CoreRegistry",
+      "NapiActorFactory",
+      "dispatch",
+    ]) {
       assert.ok(name in imported, name);
     }
   });

@@ -2,7 +2,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { actor, awake, bytes, dispatch, none, numbers, opened, text, turn } from "./support/native.mjs";
+import {
+  actor,
+  awake,
+  bytes,
+  dispatch,
+  none,
+  numbers,
+  opened,
+  text,
+  turn,
+} from "./support/native.mjs";
 
 /** A small generator whose seed a failure names. */
 function generator(seed) {
@@ -29,7 +39,8 @@ describe("calls in place and on the ordinary way", () => {
       const calls = [];
       let inPlace = 0;
       for (let n = 0; n < 400; n += 1) {
-        const placed = random(3) === 0 ? undefined : dispatch.inPlace(bag, () => mark(bag, String(n)));
+        const placed =
+          random(3) === 0 ? undefined : dispatch.inPlace(bag, () => mark(bag, String(n)));
         if (placed !== undefined) inPlace += 1;
         calls.push(placed ?? host.submit(target, "mark", bytes(n), 2));
         if (random(6) === 0) await null;
@@ -38,7 +49,10 @@ describe("calls in place and on the ordinary way", () => {
       }
       await Promise.all(calls);
 
-      assert.deepEqual(begun, calls.map((_, n) => n));
+      assert.deepEqual(
+        begun,
+        calls.map((_, n) => n),
+      );
       assert.ok(inPlace > 10, `only ${inPlace} of 400 went in place`);
       assert.ok(inPlace < 400);
     });

@@ -67,7 +67,10 @@ describe("a recursion without end", () => {
     const bag = await awake(host, actor("counter", "a"));
     const down = (depth) => down(depth + 1) + 1;
 
-    await assert.rejects(dispatch.inPlace(bag, () => down(0)), RangeError);
+    await assert.rejects(
+      dispatch.inPlace(bag, () => down(0)),
+      RangeError,
+    );
 
     assert.equal(bag.open.size, 0);
     assert.deepEqual((await host.info(bag.identity.actorId)).holds, []);
@@ -77,7 +80,8 @@ describe("a recursion without end", () => {
   it("does not deepen the stack when it goes through calls", async (t) => {
     const host = await opened(t, { counter: numbers() });
     const bag = await awake(host, actor("counter", "a"));
-    const down = (left) => (left === 0 ? 0 : dispatch.inPlace(bag, () => down(left - 1)).then((n) => n + 1));
+    const down = (left) =>
+      left === 0 ? 0 : dispatch.inPlace(bag, () => down(left - 1)).then((n) => n + 1);
 
     assert.equal(await down(20_000), 20_000);
     assert.equal(bag.open.size, 0);

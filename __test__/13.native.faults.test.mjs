@@ -1,9 +1,20 @@
+// biome-ignore-all lint/suspicious/noThenProperty: odd thenables are what is tested here.
 // Whatever author code throws or gives back ends in exactly one end of its call.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { describe, it } from "node:test";
 
-import { actor, awake, bytes, dispatch, none, numbers, opened, script, text } from "./support/native.mjs";
+import {
+  actor,
+  awake,
+  bytes,
+  dispatch,
+  none,
+  numbers,
+  opened,
+  script,
+  text,
+} from "./support/native.mjs";
 
 const require = createRequire(import.meta.url);
 const native = require("../index.js");
@@ -18,25 +29,123 @@ const revoked = () => {
 
 /** Each throws or gives back something odd; the value says whether it must reject. */
 const ODD = {
-  "throws undefined": [() => { throw undefined; }, true],
-  "throws null": [() => { throw null; }, true],
-  "throws a string": [() => { throw "text"; }, true],
-  "throws a symbol": [() => { throw Symbol("s"); }, true],
-  "throws a frozen error": [() => { throw Object.freeze(new Error("frozen")); }, true],
-  "throws an object whose properties throw": [() => { throw { get message() { throw new Error("no"); } }; }, true],
-  "throws a revoked proxy": [() => { throw revoked(); }, true],
-  "rejects with undefined": [async () => { throw undefined; }, true],
-  "gives back a thenable whose then throws": [() => ({ then() { throw new Error("then"); } }), true],
-  "gives back an object whose then cannot be read": [() => ({ get then() { throw new Error("get"); } }), true],
-  "gives back a thenable that answers twice": [() => ({ then(ok, no) { ok(undefined); no(new Error("late")); ok(undefined); } }), false],
-  "gives back a thenable of a thenable": [() => ({ then(ok) { ok({ then(again) { again(undefined); } }); } }), false],
+  "throws undefined": [
+    () => {
+      throw undefined;
+    },
+    true,
+  ],
+  "throws null": [
+    () => {
+      throw null;
+    },
+    true,
+  ],
+  "throws a string": [
+    () => {
+      throw "text";
+    },
+    true,
+  ],
+  "throws a symbol": [
+    () => {
+      throw Symbol("s");
+    },
+    true,
+  ],
+  "throws a frozen error": [
+    () => {
+      throw Object.freeze(new Error("frozen"));
+    },
+    true,
+  ],
+  "throws an object whose properties throw": [
+    () => {
+      throw {
+        get message() {
+          throw new Error("no");
+        },
+      };
+    },
+    true,
+  ],
+  "throws a revoked proxy": [
+    () => {
+      throw revoked();
+    },
+    true,
+  ],
+  "rejects with undefined": [
+    async () => {
+      throw undefined;
+    },
+    true,
+  ],
+  "gives back a thenable whose then throws": [
+    () => ({
+      then() {
+        throw new Error("then");
+      },
+    }),
+    true,
+  ],
+  "gives back an object whose then cannot be read": [
+    () => ({
+      get then() {
+        throw new Error("get");
+      },
+    }),
+    true,
+  ],
+  "gives back a thenable that answers twice": [
+    () => ({
+      then(ok, no) {
+        ok(undefined);
+        no(new Error("late"));
+        ok(undefined);
+      },
+    }),
+    false,
+  ],
+  "gives back a thenable of a thenable": [
+    () => ({
+      then(ok) {
+        ok({
+          then(again) {
+            again(undefined);
+          },
+        });
+      },
+    }),
+    false,
+  ],
   "gives back a promise of another class": [() => Subclassed.resolve(undefined), false],
-  "gives back a promise whose constructor cannot be read": [() => Object.defineProperty(Promise.resolve(), "constructor", { get() { throw new Error("constructor"); } }), true],
-  "gives back a promise with a then of its own": [() => Object.assign(Promise.resolve(), { then(ok) { ok(undefined); } }), false],
+  "gives back a promise whose constructor cannot be read": [
+    () =>
+      Object.defineProperty(Promise.resolve(), "constructor", {
+        get() {
+          throw new Error("constructor");
+        },
+      }),
+    true,
+  ],
+  "gives back a promise with a then of its own": [
+    () =>
+      Object.assign(Promise.resolve(), {
+        then(ok) {
+          ok(undefined);
+        },
+      }),
+    false,
+  ],
   "is not async at all": [() => undefined, false],
 };
 
-const caught = (promise) => promise.then(() => ({ rejected: false }), (error) => ({ rejected: true, error }));
+const caught = (promise) =>
+  promise.then(
+    () => ({ rejected: false }),
+    (error) => ({ rejected: true, error }),
+  );
 
 describe("a function that", () => {
   for (const [name, [odd, rejects]] of Object.entries(ODD)) {
@@ -62,12 +171,23 @@ describe("a function that", () => {
     const bag = await awake(host, actor("counter", "a"));
     const frozen = Object.freeze(new Error("frozen"));
 
-    await assert.rejects(dispatch.inPlace(bag, () => { throw frozen; }), (error) => error === frozen);
+    await assert.rejects(
+      dispatch.inPlace(bag, () => {
+        throw frozen;
+      }),
+      (error) => error === frozen,
+    );
   });
 
   it("throws has the original as the cause of what its caller in this environment gets", async (t) => {
     const thrown = new RangeError("mine");
-    const host = await opened(t, { counter: numbers({ fail() { throw thrown; } }) });
+    const host = await opened(t, {
+      counter: numbers({
+        fail() {
+          throw thrown;
+        },
+      }),
+    });
 
     await assert.rejects(host.submit(actor("counter", "a"), "fail", none, 2), (error) => {
       assert.equal(error.cause, thrown);
@@ -96,7 +216,9 @@ describe("a function that", () => {
     const factory = numbers({}, {}, { actions: { get: async () => "text" } });
     const host = await opened(t, { odd: factory });
 
-    await assert.rejects(host.submit(actor("odd", "a"), "get", none, 2), { code: "internal_error" });
+    await assert.rejects(host.submit(actor("odd", "a"), "get", none, 2), {
+      code: "internal_error",
+    });
   });
 });
 
@@ -162,9 +284,65 @@ describe("a caller that gives up", () => {
     assert.ok(aborted.aborted);
   });
 
+  it("in place is answered at once with its reason, and the call ends with its function", async (t) => {
+    const host = await opened(t, { slow: numbers() });
+    const bag = await awake(host, actor("slow", "a"));
+    const control = new AbortController();
+    let release;
+    let scope;
+
+    const call = dispatch.inPlace(
+      bag,
+      (given) => {
+        scope = given;
+        return new Promise((resolve) => {
+          release = resolve;
+        });
+      },
+      control.signal,
+    );
+    await dispatch.inPlace(bag, () => 0);
+    control.abort(new Error("enough"));
+
+    await assert.rejects(call, { message: "enough" });
+    assert.ok(scope.signal.aborted);
+    assert.equal(bag.open.size, 1);
+    release();
+    await dispatch.inPlace(bag, () => 0);
+    assert.equal(bag.open.size, 0);
+    assert.deepEqual((await host.info(bag.identity.actorId)).holds, []);
+  });
+
+  it("in place before its call has begun is not run", async (t) => {
+    let ran = false;
+    const host = await opened(t, { slow: numbers() });
+    const bag = await awake(host, actor("slow", "a"));
+    const control = new AbortController();
+
+    const call = dispatch.inPlace(
+      bag,
+      () => {
+        ran = true;
+      },
+      control.signal,
+    );
+    control.abort(new Error("enough"));
+
+    await assert.rejects(call, { message: "enough" });
+    await dispatch.inPlace(bag, () => 0);
+    assert.equal(ran, false);
+    assert.equal(bag.open.size, 0);
+  });
+
   it("before its actor has started is not run at all", async (t) => {
     let ran = false;
-    const host = await opened(t, { slow: numbers({ run: () => { ran = true; } }) });
+    const host = await opened(t, {
+      slow: numbers({
+        run: () => {
+          ran = true;
+        },
+      }),
+    });
     const control = new AbortController();
     const target = actor("slow", "a");
 
@@ -284,7 +462,10 @@ describe("a panic", () => {
       ...Object.fromEntries(
         Object.getOwnPropertyNames(ActorContext.prototype)
           .filter((name) => name !== "constructor")
-          .map((name) => [`ActorContext#${name}`, () => context[name](name === "sameActorInstance" ? context : undefined)]),
+          .map((name) => [
+            `ActorContext#${name}`,
+            () => context[name](name === "sameActorInstance" ? context : undefined),
+          ]),
       ),
     };
   };
@@ -296,7 +477,9 @@ describe("a panic", () => {
       if (typeof value !== "function" || name === "__panic") continue;
       names.push(name);
       if (!/^[A-Z]/.test(name)) continue;
-      for (const [method, property] of Object.entries(Object.getOwnPropertyDescriptors(value.prototype))) {
+      for (const [method, property] of Object.entries(
+        Object.getOwnPropertyDescriptors(value.prototype),
+      )) {
         const body = String(property.value ?? property.get);
         if (method !== "constructor" && /native code/.test(body)) names.push(`${name}#${method}`);
       }
@@ -341,13 +524,19 @@ describe("arguments that cannot be read", () => {
     await assert.rejects(host.submit({ id: "no-id" }, "get", none, 2), invalid);
     await assert.rejects(host.submit({ key: [] }, "get", none, 2), invalid);
     await assert.rejects(host.ensure(actor("counter", "a"), "maybe"), invalid);
-    await assert.rejects(host.submit(actor("", "a"), "get", none, 2), { group: "actor", code: "invalid_argument" });
+    await assert.rejects(host.submit(actor("", "a"), "get", none, 2), {
+      group: "actor",
+      code: "invalid_argument",
+    });
     assert.throws(() => host.register("", numbers()), { code: "invalid_argument" });
     assert.throws(() => numbers({}, { durability: "never" }), /durability/);
   });
 
   it("of a host that is not open are refused", () => {
-    assert.throws(() => native.register(99_999, "x", numbers()), { group: "napi", code: "invalid_argument" });
+    assert.throws(() => native.register(99_999, "x", numbers()), {
+      group: "napi",
+      code: "invalid_argument",
+    });
     assert.equal(native.live(99_999, "{}"), 0);
   });
 

@@ -11,7 +11,10 @@ const open = (path) => `
 `;
 
 const read = (t, path) =>
-  script(t, `${open(path)} console.log("n=" + h.text(await host.submit(h.actor("counter", "a"), "get", h.none, 2)));`);
+  script(
+    t,
+    `${open(path)} console.log("n=" + h.text(await host.submit(h.actor("counter", "a"), "get", h.none, 2)));`,
+  );
 
 describe("a script", () => {
   it("that awaits one ordinary call gets its answer and ends with 0", async (t) => {
@@ -24,13 +27,18 @@ describe("a script", () => {
   });
 
   it("that only opened the addon ends at once", async (t) => {
-    const { code, out, err } = await script(t, `console.log(typeof h.dispatch.environment);`, { timeoutMs: 10_000 });
+    const { code, out, err } = await script(t, `console.log(typeof h.dispatch.environment);`, {
+      timeoutMs: 10_000,
+    });
 
     assert.deepEqual({ code, out, err }, { code: 0, out: "number\n", err: "" });
   });
 
   it("with idle live actors ends by itself", async (t) => {
-    const { code } = await script(t, `${open()} for (let n = 0; n < 5; n += 1) await h.awake(host, h.actor("counter", n));`);
+    const { code } = await script(
+      t,
+      `${open()} for (let n = 0; n < 5; n += 1) await h.awake(host, h.actor("counter", n));`,
+    );
 
     assert.equal(code, 0);
   });
@@ -160,7 +168,10 @@ describe("a change that nobody waits for", () => {
   it("is on disk after a natural end where answers do not wait", async (t) => {
     const path = folder(t);
     const types = `host.register("counter", h.numbers({}, { durability: "interval", stateSaveIntervalMs: 200 }));`;
-    await script(t, `${open(path)} ${types} await host.submit(h.actor("counter", "a"), "add", h.bytes(4), 2);`);
+    await script(
+      t,
+      `${open(path)} ${types} await host.submit(h.actor("counter", "a"), "add", h.bytes(4), 2);`,
+    );
 
     const { out } = await read(t, path);
 

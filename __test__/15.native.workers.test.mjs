@@ -4,7 +4,18 @@ import { createRequire } from "node:module";
 import { describe, it } from "node:test";
 import { Worker } from "node:worker_threads";
 
-import { actor, awake, bytes, dispatch, folder, none, numbers, opened, text, until } from "./support/native.mjs";
+import {
+  actor,
+  awake,
+  bytes,
+  dispatch,
+  folder,
+  none,
+  numbers,
+  opened,
+  text,
+  until,
+} from "./support/native.mjs";
 
 const entry = createRequire(import.meta.url).resolve("../dist/native/index.js");
 
@@ -40,7 +51,11 @@ async function runner(path, name, body = "") {
   return worker;
 }
 
-const outcome = (promise) => promise.then((value) => ({ value: text(value) }), (error) => ({ error }));
+const outcome = (promise) =>
+  promise.then(
+    (value) => ({ value: text(value) }),
+    (error) => ({ error }),
+  );
 
 /** Waits until a worker's actions have begun `count` times. */
 const begun = (worker, count) =>
@@ -55,7 +70,9 @@ const gone = ({ error }) => {
 };
 
 describe("callers of an environment that ends", () => {
-  it("are all answered, for 20 environments with 21 calls each on the way", { timeout: 60_000 }, async (t) => {
+  it("are all answered, for 20 environments with 21 calls each on the way", {
+    timeout: 60_000,
+  }, async (t) => {
     const path = folder(t);
     const host = await opened(t, { here: numbers() }, { path, shared: true });
 
@@ -163,7 +180,11 @@ describe("an environment that ends", () => {
     const blocked = new Promise((resolve) => {
       release = resolve;
     });
-    const host = await opened(t, { here: numbers({ wait: () => blocked }) }, { path, shared: true });
+    const host = await opened(
+      t,
+      { here: numbers({ wait: () => blocked }) },
+      { path, shared: true },
+    );
     const waiting = `host.submit({ name: "here", key: ["a"], create: true }, "wait", new Uint8Array(0), 2).catch(() => {});`;
     const worker = await runner(path, "there", waiting);
     await until(() => [...dispatch.bags.values()].some((bag) => bag.open.size > 0));

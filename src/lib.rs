@@ -18,5 +18,7 @@ pub mod error;
 pub mod host;
 pub mod ids;
 pub mod metrics;
+#[cfg(feature = "node")]
+mod node;
 pub mod store;
 pub mod time;

@@ -12,7 +12,8 @@ export const root = fileURLToPath(new URL("../../", import.meta.url));
 
 export const none = new Uint8Array(0);
 
-export const text = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+export const text = (bytes) =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 
 export const bytes = (value) => Buffer.from(String(value));
 
@@ -72,12 +73,11 @@ export async function opened(t, types, options = {}) {
 /** A target by name and key, created by its first call. */
 export const actor = (name, ...key) => ({ name, key, create: true });
 
-/** Wakes an actor and gives its bag. */
+/** Wakes an actor and gives its bag, once calls may go to it past nobody who waits. */
 export async function awake(host, target, action = "get") {
   await host.submit(target, action, none, 2);
-  const bag = host.live(target);
-  if (bag === undefined) throw new Error("the actor is not live here");
-  return bag;
+  await until(() => host.live(target) !== undefined, "the actor to be live here");
+  return host.live(target);
 }
 
 export { bagOf, dispatch, NapiActorFactory };
@@ -104,10 +104,17 @@ export function script(t, source, { args = [], meet, timeoutMs = 30_000 } = {}) 
   const prelude = `import * as h from ${JSON.stringify(new URL("native.mjs", import.meta.url).href)};\n`;
   writeFileSync(file, prelude + source);
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file, ...args], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [file, ...args], {
+      cwd: root,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
-      reject(new Error(`the script did not end; it printed ${JSON.stringify(out)} and ${JSON.stringify(err)}`));
+      reject(
+        new Error(
+          `the script did not end; it printed ${JSON.stringify(out)} and ${JSON.stringify(err)}`,
+        ),
+      );
     }, timeoutMs);
     let out = "";
     let err = "";

@@ -7,7 +7,7 @@
 import type { ActorContext } from "../../index.js";
 import { fromRecord, type RivetError } from "./errors.js";
 import type { Factory } from "./factory.js";
-import type { HeldOutputs } from "./gate.js";
+import { HeldOutputs, type Output } from "./gate.js";
 
 /** Who an actor is. */
 export interface ActorIdentity {
@@ -49,6 +49,8 @@ export class ActorBag {
   stopped: { readonly outcome: StopOutcome; readonly error: RivetError } | undefined;
   /** The functions that have begun, or are about to, by call. */
   readonly open = new Map<number, OpenCall>();
+  /** What `createState` gave back, until it has been handed over. */
+  firstState: Uint8Array | undefined;
   /** What the author's layer keeps for it. */
   extension: unknown;
   readonly #instance: (bag: ActorBag) => ActorContext | null;
@@ -101,6 +103,12 @@ export class ActorBag {
       if (this.#aborted !== undefined || this.stopped !== undefined) this.#abort.abort();
     }
     return this.#abort.signal;
+  }
+
+  /** Keeps an output of a call in place until `commit` is durable. */
+  hold(commit: number, output: Output): void {
+    this.held ??= new HeldOutputs();
+    this.held.hold(commit, output);
   }
 
   /** The actor begins to stop. */

@@ -5,11 +5,19 @@
  * 1. Promises that are handed over are heard, and their rejections logged, never thrown.
  * 2. Work that is registered after the actor's end is accepted and forgotten.
  */
-import { ActorContext, awaitDestroyed, awaitSave, awaitTrackedWork, beginRegion, endRegion } from "../../index.js";
+
+import type { JsSaveOptions } from "../../index.js";
 import * as native from "../../index.js";
+import {
+  ActorContext,
+  awaitDestroyed,
+  awaitSave,
+  awaitTrackedWork,
+  beginRegion,
+  endRegion,
+} from "../../index.js";
 import type { ActorBag } from "./bags.js";
 import { textOf, toBridge } from "./errors.js";
-import type { JsSaveOptions } from "../../index.js";
 import type { Tickets } from "./tickets.js";
 import type { Turns } from "./turns.js";
 
@@ -72,7 +80,9 @@ export function installContext(turns: Turns, tickets: Tickets): void {
   const methods = {
     async requestSaveAndWait(this: ActorContext, options?: JsSaveOptions | null): Promise<void> {
       const { immediate = false, maxWaitMs = -1 } = options ?? {};
-      await tickets.wait((ticket) => awaitSave(this, immediate, maxWaitMs, ticket), { bridged: true });
+      await tickets.wait((ticket) => awaitSave(this, immediate, maxWaitMs, ticket), {
+        bridged: true,
+      });
     },
     async saveState(this: ActorContext, delta: { state?: Uint8Array }): Promise<void> {
       const bag = bagOf(this);
@@ -106,7 +116,9 @@ export function installContext(turns: Turns, tickets: Tickets): void {
       endRegion(bagOf(this).actor, region);
     },
     async waitForTrackedShutdownWork(this: ActorContext): Promise<boolean> {
-      const drained = await tickets.wait((ticket) => awaitTrackedWork(this, ticket), { bridged: true });
+      const drained = await tickets.wait((ticket) => awaitTrackedWork(this, ticket), {
+        bridged: true,
+      });
       return drained?.[0] === 1;
     },
     abortSignal(this: ActorContext): AbortSignal {

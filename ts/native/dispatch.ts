@@ -72,15 +72,22 @@ export class Dispatch {
 
   /**
    * Calls in place: `run` begins one microtask later, and its outcome is the
-   * promise's once it may leave. Undefined: take the ordinary way.
+   * promise's once it may leave. Undefined: take the ordinary way. When `signal`
+   * fires the caller has its reason at once, and the function is told.
    */
-  inPlace<T>(bag: ActorBag, run: (scope: CallScope) => T | Promise<T>): Promise<Awaited<T>> | undefined {
-    if (bag.stopped !== undefined) return undefined;
-    const call = native.admit(bag.actor);
-    if (call === 0) return undefined;
+  inPlace<T>(
+    bag: ActorBag,
+    run: (scope: CallScope) => T | Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<Awaited<T>> | undefined {
+    if (bag.stopped !== undefined || signal?.aborted) return undefined;
+    const number = native.admit(bag.actor);
+    if (number === 0) return undefined;
     return new Promise((resolve, reject) => {
       const settle = resolve as (value: unknown) => void;
-      this.#entries.push(new InPlaceCall(native, bag, call, run, settle, reject));
+      const call = new InPlaceCall(native, bag, number, run, settle, reject);
+      if (signal !== undefined) call.listen(signal);
+      this.#entries.push(call);
     });
   }
 
@@ -94,7 +101,8 @@ export class Dispatch {
    * undefined when it may leave at once, else what resolves when it may.
    */
   gate(bag: ActorBag): Promise<void> | undefined {
-    if (!bag.factory.gated || (!bag.dirty && bag.inFlight === 0 && !bag.awaitsSave)) return undefined;
+    if (!bag.factory.gated || (!bag.dirty && bag.inFlight === 0 && !bag.awaitsSave))
+      return undefined;
     return this.flush(bag);
   }
 
@@ -109,7 +117,9 @@ export class Dispatch {
   /** Sends what Rust logs to `sink`, from `level` on; without one, nowhere. */
   setLog(level: LogLevel | undefined, sink?: (line: LogLine) => void): void {
     this.#log = sink;
-    plainly(() => native.setLogSink(this.#environment, sink === undefined ? null : (level ?? "info")));
+    plainly(() =>
+      native.setLogSink(this.#environment, sink === undefined ? null : (level ?? "info")),
+    );
   }
 
   /** See (2): whatever goes wrong, what is left is taken after the loop has turned. */
@@ -149,7 +159,11 @@ export class Dispatch {
     switch (job.kind) {
       case Kind.SETTLED: {
         const failed = job.number(0) === 1;
-        this.#tickets.settle(job.ticket, failed ? null : job.bytesOrNull(1), failed ? job.text(1) : undefined);
+        this.#tickets.settle(
+          job.ticket,
+          failed ? null : job.bytesOrNull(1),
+          failed ? job.text(1) : undefined,
+        );
         return;
       }
       case Kind.LOG:
@@ -171,13 +185,23 @@ export class Dispatch {
       case Kind.ACTION: {
         const caller = job.number(2) as CallerKind;
         this.#entries.push(
-          new ActionEntry(this.#hooks, bag, ticket, job.text(0), job.bytes(1), caller, job.number(3)),
+          new ActionEntry(
+            this.#hooks,
+            bag,
+            ticket,
+            job.text(0),
+            job.bytes(1),
+            caller,
+            job.number(3),
+          ),
         );
         return;
       }
       case Kind.HOOK: {
         const isNew = job.number(2) === 1;
-        this.#entries.push(HookEntry.hook(this.#hooks, bag, ticket, job.text(0), job.bytesOrNull(1), isNew));
+        this.#entries.push(
+          HookEntry.hook(this.#hooks, bag, ticket, job.text(0), job.bytesOrNull(1), isNew),
+        );
         return;
       }
       case Kind.RUN:
@@ -207,7 +231,10 @@ export class Dispatch {
       case Kind.STOPPED: {
         const error = job.textOrNull(1);
         this.#bags.delete(bag.actor);
-        bag.stop(job.text(0) as StopOutcome, error === null ? undefined : fromRecord(readRecord(error)));
+        bag.stop(
+          job.text(0) as StopOutcome,
+          error === null ? undefined : fromRecord(readRecord(error)),
+        );
         this.#turns.stopped(bag);
         return;
       }
@@ -221,7 +248,9 @@ export class Dispatch {
     const factory = factoryOf(job.number(0));
     if (factory === undefined) throw new Error(`no factory has the number ${job.number(0)}`);
     const identity = JSON.parse(job.text(1)) as ActorIdentity;
-    const bag = new ActorBag(job.actor, identity, factory, (of) => instanceOf(this.#environment, of));
+    const bag = new ActorBag(job.actor, identity, factory, (of) =>
+      instanceOf(this.#environment, of),
+    );
     this.#bags.set(job.actor, bag);
   }
 

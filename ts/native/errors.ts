@@ -62,12 +62,17 @@ export class RivetError extends Error {
     this.code = code;
     this.public = options.public ?? false;
     this.statusCode = options.statusCode ?? (this.public ? 400 : 500);
-    if (options.metadata !== undefined && options.metadata !== null) this.metadata = options.metadata;
+    if (options.metadata !== undefined && options.metadata !== null)
+      this.metadata = options.metadata;
     if (options.rayId !== undefined) this.rayId = options.rayId;
     if (options.actor !== undefined) this.actor = options.actor;
   }
 }
-Object.defineProperty(RivetError.prototype, "name", { value: "RivetError", configurable: true, writable: true });
+Object.defineProperty(RivetError.prototype, "name", {
+  value: "RivetError",
+  configurable: true,
+  writable: true,
+});
 
 /** Reads a record (2). */
 export function readRecord(json: string): ErrorRecord {
@@ -147,7 +152,12 @@ export function withoutStack(record: ErrorRecord): RivetError {
 }
 
 function internal(text: string): ErrorRecord {
-  return { group: "core", code: "internal_error", message: INTERNAL_MESSAGE, metadata: { error: text } };
+  return {
+    group: "core",
+    code: "internal_error",
+    message: INTERNAL_MESSAGE,
+    metadata: { error: text },
+  };
 }
 
 function isRecord(value: unknown): value is ErrorRecord {
@@ -158,7 +168,11 @@ function isRecord(value: unknown): value is ErrorRecord {
 
 function bridgedRecord(thrown: unknown): ErrorRecord | undefined {
   const text =
-    typeof thrown === "string" ? thrown : typeof thrown === "object" && thrown !== null ? messageOf(thrown) : undefined;
+    typeof thrown === "string"
+      ? thrown
+      : typeof thrown === "object" && thrown !== null
+        ? messageOf(thrown)
+        : undefined;
   const at = text === undefined ? -1 : text.indexOf(BRIDGE_PREFIX);
   if (text === undefined || at < 0) return undefined;
   try {
@@ -184,7 +198,8 @@ function brandedRecord(thrown: unknown): ErrorRecord | undefined {
 /** Only what a record has, with values that the Rust side accepts. */
 function written(value: ErrorRecord): ErrorRecord {
   const status = value.statusCode;
-  const valid = typeof status === "number" && Number.isInteger(status) && status >= 0 && status <= 65_535;
+  const valid =
+    typeof status === "number" && Number.isInteger(status) && status >= 0 && status <= 65_535;
   return {
     group: value.group,
     code: value.code,

@@ -33,7 +33,8 @@ export class HeldOutputs {
   /** Lets out what waited for `durable` or an earlier commit. */
   release(durable: number): void {
     let count = 0;
-    while (count < this.#waiting.length && (this.#waiting[count]?.commit ?? 0) <= durable) count += 1;
+    while (count < this.#waiting.length && (this.#waiting[count]?.commit ?? 0) <= durable)
+      count += 1;
     for (const { output } of this.#waiting.splice(0, count)) output.leave();
   }
 

@@ -4,9 +4,9 @@
  */
 import type { ActorContext, CancellationToken } from "../../index.js";
 import type { ActorBag, OpenCall } from "./bags.js";
-import { encodeRecord, recordOf, type RivetError } from "./errors.js";
-import type { Callback } from "./factory.js";
 import type { Entry } from "./entries.js";
+import { encodeRecord, type RivetError, recordOf } from "./errors.js";
+import type { Callback } from "./factory.js";
 import { whenSettled } from "./settle.js";
 import type { Tickets } from "./tickets.js";
 import { newToken } from "./token.js";
@@ -77,24 +77,54 @@ export class HookEntry implements Entry {
     this.#encode = encode;
   }
 
-  static hook(host: HookHost, bag: ActorBag, ticket: number, label: string, input: Uint8Array | null, isNew: boolean) {
+  static hook(
+    host: HookHost,
+    bag: ActorBag,
+    ticket: number,
+    label: string,
+    input: Uint8Array | null,
+    isNew: boolean,
+  ) {
     const payload = (): HookPayload => ({ ctx: bag.context, bag, input, isNew });
-    const encode = label === "create_state" ? bytesOf : () => undefined;
+    const encode = (result: unknown) => {
+      if (label !== "create_state") return undefined;
+      bag.firstState = bytesOf(result);
+      // Made, and not stored: the first snapshot has to carry it.
+      host.turns.awaitSave(bag, true);
+      return bag.firstState;
+    };
     return new HookEntry(host, bag, ticket, HOOKS[label] ?? label, payload, encode);
   }
 
   static run(host: HookHost, bag: ActorBag, ticket: number) {
-    return new HookEntry(host, bag, ticket, "run", () => ({ ctx: bag.context, bag }), () => undefined);
+    return new HookEntry(
+      host,
+      bag,
+      ticket,
+      "run",
+      () => ({ ctx: bag.context, bag }),
+      () => undefined,
+    );
   }
 
   /** The contract's way to encode state: asked for, and a promise. */
   static serialize(host: HookHost, bag: ActorBag, ticket: number, inspector: boolean) {
     const reason = inspector ? "inspector" : "save";
-    return new HookEntry(host, bag, ticket, "serializeState", () => ({ ctx: bag.context, bag, reason }), (result) => {
-      const state = stateOf(result);
-      if (!inspector) host.turns.awaitSave(bag, state !== undefined);
-      return state;
-    });
+    return new HookEntry(
+      host,
+      bag,
+      ticket,
+      "serializeState",
+      () => ({ ctx: bag.context, bag, reason }),
+      (result) => {
+        const state = stateOf(result) ?? bag.firstState;
+        if (!inspector) {
+          bag.firstState = undefined;
+          host.turns.awaitSave(bag, state !== undefined);
+        }
+        return state;
+      },
+    );
   }
 
   begin(): void {
@@ -160,9 +190,10 @@ export class SnapshotEntry implements Entry {
         return;
       }
     }
-    const encoded = turns.encode(bag);
+    const encoded = turns.encode(bag) ?? bag.firstState;
     if (encoded === BROKEN) return;
     if (!this.inspector) {
+      bag.firstState = undefined;
       bag.dirty = false;
       turns.awaitSave(bag, encoded !== undefined);
     }
@@ -330,6 +361,7 @@ function bytesOf(result: unknown): Uint8Array | undefined {
 /** The state within what `serializeState` gives back. */
 function stateOf(result: unknown): Uint8Array | undefined {
   if (result === undefined || result === null) return undefined;
-  if (typeof result !== "object") throw new TypeError(`expected a delta of state, not ${typeof result}`);
+  if (typeof result !== "object")
+    throw new TypeError(`expected a delta of state, not ${typeof result}`);
   return bytesOf((result as { state?: unknown }).state);
 }

@@ -119,7 +119,9 @@ export class HostHandle {
           };
           signal.addEventListener("abort", abort);
         }
-        plainly(() => native.submit(this.number, json, action, args, caller, ticket, signal !== undefined));
+        plainly(() =>
+          native.submit(this.number, json, action, args, caller, ticket, signal !== undefined),
+        );
       });
       return bytes ?? EMPTY;
     } finally {
@@ -200,7 +202,13 @@ export function plainly<T>(body: () => T): T {
 
 export function parse<T>(bytes: Uint8Array | null): T {
   if (bytes === null) {
-    throw fromRecord({ group: "core", code: "internal_error", message: "expected an answer, not nothing" });
+    throw fromRecord({
+      group: "core",
+      code: "internal_error",
+      message: "expected an answer, not nothing",
+    });
   }
-  return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")) as T;
+  return JSON.parse(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"),
+  ) as T;
 }

@@ -4,19 +4,19 @@
  */
 import { Dispatch } from "./dispatch.js";
 
-export { ActorContext } from "../../index.js";
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
+export { ActorContext } from "../../index.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 export { bagOf } from "./context.js";
-export { type Dispatch, type LogLevel, type LogLine } from "./dispatch.js";
+export type { Dispatch, LogLevel, LogLine } from "./dispatch.js";
 export {
   BRIDGE_PREFIX,
   type ErrorActor,
   type ErrorRecord,
   fromRecord,
-  recordOf,
   RivetError,
   type RivetErrorOptions,
+  recordOf,
   unbridged,
 } from "./errors.js";
 export { type Callback, type Callbacks, NapiActorFactory } from "./factory.js";

@@ -5,12 +5,14 @@
  * 1. `finish` happens exactly once, whatever the function does.
  * 2. The caller is answered once: by the function, a timeout, or the end of the
  *    generation, whichever comes first.
- * 3. A call that was answered before it began does not begin.
+ * 3. A call that nobody waits for when it could begin does not begin.
+ * 4. Who gives a call up answers for it: Rust only says that nobody waits any more,
+ *    because of that or because the generation is about to end with an error.
  */
 import type { ActorBag, OpenCall } from "./bags.js";
-import { fromRecord, type RivetError, withoutStack } from "./errors.js";
-import { HeldOutputs, type Output } from "./gate.js";
 import type { Entry } from "./entries.js";
+import { fromRecord, type RivetError } from "./errors.js";
+import type { Output } from "./gate.js";
 import { whenSettled } from "./settle.js";
 
 /** What the function of a call is given. */
@@ -19,8 +21,9 @@ export interface CallScope {
   readonly signal: AbortSignal;
 }
 
-export interface FinishPort {
+export interface CallPort {
   finish(actor: number, call: number): number;
+  cancelCall(actor: number, call: number): void;
 }
 
 /** `finish`: the generation is over, or the caller was answered before. */
@@ -30,20 +33,22 @@ const TIMED_OUT = -2;
 
 export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
   readonly weight = 1;
-  readonly #native: FinishPort;
+  readonly #native: CallPort;
   readonly #bag: ActorBag;
   readonly #call: number;
   readonly #run: (scope: CallScope) => unknown;
   readonly #resolve: (value: unknown) => void;
   readonly #reject: (error: unknown) => void;
   #answered = false;
+  #cancelled = false;
   #ended = false;
   #failed = false;
   #outcome: unknown;
   #abort: AbortController | undefined;
+  #unlisten: (() => void) | undefined;
 
   constructor(
-    native: FinishPort,
+    native: CallPort,
     bag: ActorBag,
     call: number,
     run: (scope: CallScope) => unknown,
@@ -62,13 +67,13 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
-      if (this.#answered) this.#abort.abort();
+      if (this.#answered || this.#cancelled) this.#abort.abort();
     }
     return this.#abort.signal;
   }
 
   begin(): void {
-    if (this.#answered) {
+    if (this.#answered || this.#cancelled) {
       this.#end(true, undefined);
       return;
     }
@@ -87,7 +92,24 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
   }
 
   cancel(timedOut: boolean): void {
-    this.#refuse(timedOut ? timeout(this.#bag) : aborted(this.#bag));
+    if (timedOut) this.#refuse(timeout(this.#bag));
+    else this.#givenUp();
+  }
+
+  /** Gives the call up when `signal` fires. */
+  listen(signal: AbortSignal): void {
+    const abort = () => this.#giveUp(signal.reason);
+    signal.addEventListener("abort", abort);
+    this.#unlisten = () => signal.removeEventListener("abort", abort);
+  }
+
+  /** The caller gives up, and is answered with `reason`. */
+  #giveUp(reason: unknown): void {
+    if (!this.#answer()) return;
+    this.#reject(reason);
+    this.#givenUp();
+    if (this.#ended) this.#bag.open.delete(this.#call);
+    else this.#native.cancelCall(this.#bag.actor, this.#call);
   }
 
   stop(error: RivetError): void {
@@ -95,8 +117,7 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
   }
 
   leave(): void {
-    if (this.#answered) return;
-    this.#answered = true;
+    if (!this.#answer()) return;
     if (this.#failed) this.#reject(this.#outcome);
     else this.#resolve(this.#outcome);
   }
@@ -117,13 +138,25 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
     this.#failed = failed;
     this.#outcome = outcome;
     if (commit === 0 || (commit > 0 && commit <= bag.durable)) this.leave();
-    else if (commit > 0) (bag.held ??= new HeldOutputs()).hold(commit, this);
+    else if (commit > 0) bag.hold(commit, this);
     else if (commit === TIMED_OUT) this.#refuse(timeout(bag));
   }
 
-  #refuse(error: RivetError): void {
-    if (this.#answered) return;
+  /** See (2): false when it was answered before. */
+  #answer(): boolean {
+    if (this.#answered) return false;
     this.#answered = true;
+    this.#unlisten?.();
+    return true;
+  }
+
+  #givenUp(): void {
+    this.#cancelled = true;
+    this.#abort?.abort();
+  }
+
+  #refuse(error: RivetError): void {
+    if (!this.#answer()) return;
     if (this.#ended) this.#bag.open.delete(this.#call);
     this.#reject(error);
     this.#abort?.abort();
@@ -138,18 +171,6 @@ function timeout(bag: ActorBag): RivetError {
     message: "Action timed out",
     public: true,
     statusCode: 408,
-    actor: { actorId, generation },
-  });
-}
-
-function aborted(bag: ActorBag): RivetError {
-  const { actorId, generation } = bag.identity;
-  return withoutStack({
-    group: "actor",
-    code: "aborted",
-    message: "the call was cancelled",
-    public: true,
-    statusCode: 400,
     actor: { actorId, generation },
   });
 }

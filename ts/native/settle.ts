@@ -2,7 +2,11 @@
  * Hears the end of whatever an author's function gave back, exactly once: a value,
  * a promise, an object whose `then` throws, calls twice or is no function.
  */
-export function whenSettled(given: unknown, ok: (value: unknown) => void, failed: (thrown: unknown) => void): void {
+export function whenSettled(
+  given: unknown,
+  ok: (value: unknown) => void,
+  failed: (thrown: unknown) => void,
+): void {
   if ((typeof given !== "object" && typeof given !== "function") || given === null) {
     ok(given);
     return;

@@ -4,7 +4,7 @@
  * A ticket is settled once. What was thrown by an action of this environment is
  * kept for the caller, if that is here too: it becomes the `cause` of its error.
  */
-import { fromRecord, readRecord, toBridge, type ErrorRecord } from "./errors.js";
+import { type ErrorRecord, fromRecord, readRecord, toBridge } from "./errors.js";
 import type { KeepAlive } from "./keepalive.js";
 
 interface Waiting {

@@ -16,7 +16,10 @@ declare module "../../index.js" {
 
 const cancelNative = CancellationToken.prototype.cancel;
 
-CancellationToken.prototype.onCancelled = function onCancelled(this: CancellationToken, listener: Listener): void {
+CancellationToken.prototype.onCancelled = function onCancelled(
+  this: CancellationToken,
+  listener: Listener,
+): void {
   if (typeof listener !== "function") throw new TypeError("onCancelled takes a function");
   if (this.aborted()) {
     queueMicrotask(() => listener(null));

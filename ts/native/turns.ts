@@ -9,7 +9,7 @@
  * 3. The process is held from the first change until it is durable.
  */
 import type { ActorBag } from "./bags.js";
-import { encodeRecord, recordOf, type ErrorRecord, fromRecord } from "./errors.js";
+import { type ErrorRecord, encodeRecord, fromRecord, recordOf } from "./errors.js";
 import type { KeepAlive } from "./keepalive.js";
 
 /** What turns need of the Rust side. */
