@@ -45,7 +45,7 @@ describe("the demo", () => {
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^t +8,000 +1 +tuna \(8,000\)$/m);
     assert.match(stdout, /^e +4,000 +1 +éa \(4,000\)$/m);
-    assert.match(stdout, /3 restarts included/);
+    assert.match(stdout, /survived 3 restarts/);
     assert.match(stdout, /every word agrees with a plain count/);
   });
 

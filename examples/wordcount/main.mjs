@@ -88,19 +88,21 @@ function mostFrequent(entries) {
   return times === 0 ? "" : `${word} (${times.toLocaleString("en")})`;
 }
 
-/** Reads every letter back, prints the table and resolves with all differences. */
+/** Reads every letter back, prints the table and resolves with all words and all differences. */
 async function report(folder, plain) {
   const registry = open(folder);
   const rows = [];
   const wrong = [];
+  let words = 0;
   for (const letter of LETTERS) {
     const counts = await registry.client().letter.getOrCreate(letter).counts();
     wrong.push(...differences(plain.get(letter), counts));
+    words += totalOf(counts);
     rows.push([letter, totalOf(counts).toLocaleString("en"), counts.length, mostFrequent(counts)]);
   }
   await registry.shutdown();
   console.log(table(["letter", "words", "distinct", "most frequent"], rows, [1, 2]));
-  return wrong;
+  return { wrong, words };
 }
 
 const { values, positionals } = parseArgs({
@@ -136,11 +138,12 @@ const points = killPoints(kills, chance(seed));
 const { calls, ignored, restarts } = await countThroughActors(store, plan, chunks.length, points);
 const seconds = (performance.now() - started) / 1000;
 
-const wrong = await report(store, countPlainly(files));
+const { wrong, words } = await report(store, countPlainly(files));
+const perSecond = (number) => Math.round(number / seconds).toLocaleString("en");
 console.log(
-  `\n${calls.toLocaleString("en")} calls in ${seconds.toFixed(1)} s ` +
-    `(${Math.round(calls / seconds).toLocaleString("en")} per second, ${restarts} restarts included); ` +
-    `${ignored} batches came twice and were counted once`,
+  `\n${words.toLocaleString("en")} words in ${calls.toLocaleString("en")} calls and ` +
+    `${seconds.toFixed(1)} s: ${perSecond(words)} words and ${perSecond(calls)} calls per second\n` +
+    `survived ${restarts} restarts; ${ignored} batches came twice and were counted once`,
 );
 if (wrong.length > 0) {
   console.error(`\n${wrong.length} words differ from a plain count (folder: ${folder}):`);
