@@ -34,8 +34,17 @@ struct Owner {
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    /// Held for its lock.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Closing would not do: a child process that is being started has a copy of
+        // the descriptor until it becomes its own program, and keeps the lock.
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(%error, path = %self.path.display(), "could not unlock the folder");
+        }
+    }
 }
 
 impl Folder {
@@ -57,7 +66,7 @@ impl Folder {
         }
         let owner = Owner { pid: std::process::id(), started_at_ms, host: host_name() };
         sign(&mut lock, &owner).map_err(|error| unusable(&lock_path, &error))?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), lock })
     }
 
     /// Where the shared database is.
@@ -180,6 +189,23 @@ mod tests {
 
         assert!(dir.path().join("lock").exists());
         Folder::acquire(dir.path(), 0).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_dropped_folder_is_free_even_while_child_processes_are_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let spawner = std::thread::spawn(|| {
+            for _ in 0..200 {
+                std::process::Command::new("true").status().unwrap();
+            }
+        });
+
+        while !spawner.is_finished() {
+            drop(Folder::acquire(dir.path(), 0).unwrap());
+        }
+
+        spawner.join().unwrap();
     }
 
     #[test]

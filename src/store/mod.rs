@@ -42,6 +42,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 
 pub use self::error::StoreError;
+pub use self::faults::Faults;
 pub use self::job::Created;
 pub use self::options::{StoreLimits, StoreLocation, StoreObserver, StoreOptions};
 #[cfg(feature = "faults")]
