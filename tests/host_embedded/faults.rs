@@ -1,11 +1,12 @@
 //! A store that fails under the host.
 
-use greenroom::host::embedded::{Address, OpenOptions};
+use greenroom::core::config::{ActorConfig, Durability};
+use greenroom::host::embedded::Address;
 use greenroom::store::StoreLocation;
 use greenroom::store::faults::{CommitFault, Faults};
 use greenroom::time::Clock;
 
-use crate::place::{Place, code, get, options, or_create};
+use crate::place::{HERE, Place, code, config, counter, get, options, or_create};
 use crate::script::HOOKS;
 
 async fn faulty() -> (Place, Faults) {
@@ -15,7 +16,8 @@ async fn faulty() -> (Place, Faults) {
     // The folder outlives its directory entry; nothing is looked up by name again
     // but the database at a reopening.
     let location = StoreLocation::Folder(dir.keep());
-    let options = OpenOptions { faults: faults.clone(), ..options(location, &clock) };
+    let mut options = options(location, &clock);
+    options.store.faults = faults.clone();
     (Place::open_with(options, clock, HOOKS).await, faults)
 }
 
@@ -69,6 +71,25 @@ async fn after_an_unknown_outcome_the_actor_starts_from_what_recovery_found() {
         place.call(get("b"), "set", "unharmed").await.unwrap();
         assert_eq!(place.script.overlaps(), 0);
     }
+}
+
+/// With durability `interval` a generation outlives a commit that failed for
+/// certain, but not one that may have happened.
+#[tokio::test]
+async fn a_generation_that_the_store_revoked_does_not_live_on() {
+    let (place, faults) = faulty().await;
+    let interval = ActorConfig { durability: Durability::Interval, ..config() };
+    place.host.register(HERE, counter(), place.script.factory(HOOKS, interval));
+    place.running("a").await;
+    let revoked = place.script.newest();
+    faults.fail_commits(1, CommitFault::SyncFailed { kept: false });
+
+    place.call(get("a"), "set", "lost").await.unwrap();
+    place.until(|| place.script.alive() == 0).await;
+
+    assert_eq!(place.call(get("a"), "get", "").await.unwrap(), "");
+    assert!(place.script.newest().generation() > revoked.generation());
+    assert_eq!(place.script.overlaps(), 0);
 }
 
 #[tokio::test]

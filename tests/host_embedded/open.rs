@@ -125,6 +125,17 @@ async fn a_host_that_is_dropped_frees_its_folder() {
     within(EmbeddedHost::open(at(dir.path(), &clock, THERE, false))).await.unwrap();
 }
 
+#[tokio::test]
+async fn an_opening_that_nobody_waits_for_blocks_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(0);
+
+    drop(EmbeddedHost::open(at(dir.path(), &clock, HERE, false)));
+
+    let opening = EmbeddedHost::open(at(dir.path(), &clock, HERE, false));
+    within(advancing(&clock, opening)).await.unwrap();
+}
+
 /// Stands for another process: it takes the lock without this library's map.
 fn other_process(path: &Path, clock: &ManualClock) -> Arc<SharedStore> {
     let location = StoreLocation::Folder(path.to_owned());

@@ -35,6 +35,21 @@ async fn nothing_is_taken_after_it() {
 }
 
 #[tokio::test]
+async fn an_actor_that_still_falls_asleep_takes_no_more_calls() {
+    let place = Place::new().await;
+    place.running("a").await;
+    place.script.hold("on_sleep");
+    let report = place.host.shutdown(MINUTE);
+    place.until(|| place.script.waiting("on_sleep") == 1).await;
+
+    assert!(place.host.live(&get("a")).is_none());
+    assert_eq!(code(place.call(get("a"), "echo", "").await), "registry/shut_down");
+
+    place.script.release("on_sleep");
+    within(report).await;
+}
+
+#[tokio::test]
 async fn those_who_wait_are_told_and_what_runs_may_finish() {
     let place = Place::new().await;
     place.running("a").await;

@@ -85,9 +85,12 @@ impl EmbeddedHost {
     }
 
     /// The live generation, if a call may go to it past nobody who waits. Costs
-    /// one lock and one look into a map.
+    /// one lock and one look into a map. `None` once the host shuts down.
     pub fn live(&self, address: &Address) -> Option<ActorContext> {
         let state = self.state.lock();
+        if state.world.shut_down.is_some() {
+            return None;
+        }
         let entry = match address {
             Address::Key { name, key, .. } => state.table.by_key(name, key)?,
             Address::Id(id) => state.table.by_id(*id)?,

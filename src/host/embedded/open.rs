@@ -21,7 +21,6 @@ use super::{EmbeddedHost, EnvironmentId, REMEMBERED, State};
 use crate::core::runtime::Runtime;
 use crate::error::{Error, Result};
 use crate::ids::{Generation, IdSource};
-use crate::store::faults::Faults;
 use crate::store::{
     ActorNumber, SharedStore, StoreError, StoreLocation, StoreObserver, StoreOptions,
 };
@@ -44,8 +43,9 @@ pub struct OpenOptions {
     /// same time; all of them have to say so. One environment may always open its
     /// folder again. Memory is never shared.
     pub shared: bool,
-    /// The time. That of the first opening counts.
-    pub clock: Clock,
+    /// How the store is opened. Its clock is that of the host too; its observer is
+    /// replaced by the host. Those of the first opening count.
+    pub store: StoreOptions,
     /// Where tasks run; it must outlive the host.
     pub handle: Handle,
     /// Where new ids come from.
@@ -56,8 +56,6 @@ pub struct OpenOptions {
     pub region: String,
     /// How many sleeping actors are remembered.
     pub remembered: usize,
-    /// Faults to come; only tests have any.
-    pub faults: Faults,
 }
 
 impl OpenOptions {
@@ -72,13 +70,12 @@ impl OpenOptions {
             location,
             environment,
             shared: false,
-            clock,
+            store: StoreOptions::new(clock),
             handle,
             ids: IdSource::from_os(),
             lock_timeout: LOCK_TIMEOUT,
             region: String::new(),
             remembered: REMEMBERED,
-            faults: Faults::default(),
         }
     }
 }
@@ -104,7 +101,7 @@ impl EmbeddedHost {
     /// `lock_timeout` (with its pid), or at once when another thread of this one
     /// does; else what makes the folder unusable, `storage/*`.
     pub fn open(options: OpenOptions) -> impl Future<Output = Result<Arc<Self>>> + Send + use<> {
-        let runtime = Runtime::new(options.clock.clone(), options.handle.clone());
+        let runtime = Runtime::new(options.store.clock.clone(), options.handle.clone());
         let (answer, answered) = oneshot::channel();
         let opening = Arc::clone(&runtime);
         // Nobody waits any more: the host is dropped, and with it the folder freed.
@@ -192,7 +189,7 @@ async fn wait_for_store(
     claim: &Option<Claim>,
     observer: &Arc<Observer>,
 ) -> Result<Arc<SharedStore>> {
-    let clock = &options.clock;
+    let clock = &options.store.clock;
     let give_up = clock.now() + options.lock_timeout;
     let location = match claim {
         Some(claim) => StoreLocation::Folder(claim.path().to_owned()),
@@ -202,8 +199,7 @@ async fn wait_for_store(
         let location = location.clone();
         let store = StoreOptions {
             observer: Some(Arc::clone(observer) as Arc<dyn StoreObserver>),
-            faults: options.faults.clone(),
-            ..StoreOptions::new(clock.clone())
+            ..options.store.clone()
         };
         let opened =
             on_thread("greenroom-open", move || SharedStore::open(location, store)).await?;
