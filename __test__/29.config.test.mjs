@@ -1,3 +1,5 @@
+// biome-ignore-all lint/suspicious/noThenProperty: it is among what is tested
+
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
