@@ -1,3 +1,6 @@
+// biome-ignore-all lint/suspicious/noSparseArray: holes are among what is tested
+// biome-ignore-all lint/suspicious/noThenProperty: it is among what is tested
+
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { runInNewContext } from "node:vm";

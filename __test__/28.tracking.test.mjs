@@ -1,3 +1,6 @@
+// biome-ignore-all lint/suspicious/noSparseArray: holes are among what is tested
+// biome-ignore-all lint/suspicious/noProto: it is among what is tested
+
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import { inspect } from "node:util";

@@ -1,3 +1,5 @@
+// biome-ignore-all lint/suspicious/noThenProperty: it is among what is tested
+
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
@@ -8,7 +10,10 @@ describe("actor() refuses", () => {
   const refused = [
     [{ stat: {} }, 'unknown key "stat" of actor(): did you mean "state"?'],
     [{ onwake() {} }, 'unknown key "onwake" of actor(): did you mean "onWake"?'],
-    [{ onBeforeSubscribe() {} }, /^unknown key "onBeforeSubscribe" of actor\(\): known are types, state, /],
+    [
+      { onBeforeSubscribe() {} },
+      /^unknown key "onBeforeSubscribe" of actor\(\): known are types, state, /,
+    ],
     [{ [Symbol("s")]: 1 }, "actor() has an unknown Symbol(s)"],
     [undefined, "actor() takes an object, not undefined"],
     [[], "actor() takes an object, not an array"],
@@ -19,20 +24,50 @@ describe("actor() refuses", () => {
     [{ run: {} }, "run of run of actor() is undefined, not a function"],
     [{ actions: [] }, "actions of actor() is an array, not an object"],
     [{ actions: { a: 5 } }, 'actions has 5 at "a": neither a function nor a group'],
-    [{ actions: { g: { a: new Map() } } }, 'actions has an object at "g.a": neither a function nor a group'],
+    [
+      { actions: { g: { a: new Map() } } },
+      'actions has an object at "g.a": neither a function nor a group',
+    ],
     [{ actions: { "a.b"() {}, a: { b() {} } } }, 'actions has two actions named "a.b"'],
     [{ actions: { ""() {} } }, 'actions has an action named "": it is empty or not printable'],
-    [{ actions: { a() {} }, internalActions: { a() {} } }, '"a" is in actions and in internalActions of actor()'],
-    [{ actions: { save() {} }, actionInputSchemas: { sav: schema((v) => v) } }, 'actionInputSchemas names no action "sav": did you mean "save"?'],
-    [{ actions: { save() {} }, actionInputSchemas: { save: 5 } }, 'actionInputSchemas "save" of actor() is 5, not a Standard Schema'],
+    [
+      { actions: { a() {} }, internalActions: { a() {} } },
+      '"a" is in actions and in internalActions of actor()',
+    ],
+    [
+      { actions: { save() {} }, actionInputSchemas: { sav: schema((v) => v) } },
+      'actionInputSchemas names no action "sav": did you mean "save"?',
+    ],
+    [
+      { actions: { save() {} }, actionInputSchemas: { save: 5 } },
+      'actionInputSchemas "save" of actor() is 5, not a Standard Schema',
+    ],
     [{ inputSchema: {} }, "inputSchema of actor() is an object, not a Standard Schema"],
-    [{ options: { sleepTimout: 1 } }, 'unknown key "sleepTimout" of options of actor(): did you mean "sleepTimeout"?'],
-    [{ options: { sleepTimeout: 0 } }, "option sleepTimeout is 0, not milliseconds above 0 and up to 2147483647"],
-    [{ options: { actionTimeout: "1s" } }, 'option actionTimeout is "1s", not milliseconds above 0 and up to 2147483647'],
-    [{ options: { actionTimeout: Number.NaN } }, "option actionTimeout is NaN, not milliseconds above 0 and up to 2147483647"],
-    [{ options: { durability: "never" } }, 'option durability is "never", not "reply" or "interval"'],
+    [
+      { options: { sleepTimout: 1 } },
+      'unknown key "sleepTimout" of options of actor(): did you mean "sleepTimeout"?',
+    ],
+    [
+      { options: { sleepTimeout: 0 } },
+      "option sleepTimeout is 0, not milliseconds above 0 and up to 2147483647",
+    ],
+    [
+      { options: { actionTimeout: "1s" } },
+      'option actionTimeout is "1s", not milliseconds above 0 and up to 2147483647',
+    ],
+    [
+      { options: { actionTimeout: Number.NaN } },
+      "option actionTimeout is NaN, not milliseconds above 0 and up to 2147483647",
+    ],
+    [
+      { options: { durability: "never" } },
+      'option durability is "never", not "reply" or "interval"',
+    ],
     [{ options: { noSleep: "yes" } }, 'option noSleep is "yes", not false or true'],
-    [{ options: { maxQueueSize: 1 } }, 'key "maxQueueSize" of options of actor() is not available yet'],
+    [
+      { options: { maxQueueSize: 1 } },
+      'key "maxQueueSize" of options of actor() is not available yet',
+    ],
   ];
   for (const [config, message] of refused) {
     it(`${typeof message === "string" ? message : message.source}`, () => {
@@ -48,9 +83,22 @@ describe("actor() refuses", () => {
     });
   }
 
-  for (const key of ["events", "queues", "connState", "onConnect", "db", "migrations", "stateVersion", "onRequest", "onWebSocket"]) {
+  for (const key of [
+    "events",
+    "queues",
+    "connState",
+    "onConnect",
+    "db",
+    "migrations",
+    "stateVersion",
+    "onRequest",
+    "onWebSocket",
+  ]) {
     it(`${key}, which is not available yet, by name`, () => {
-      assert.throws(() => actor({ [key]: {} }), new TypeError(`key "${key}" of actor() is not available yet`));
+      assert.throws(
+        () => actor({ [key]: {} }),
+        new TypeError(`key "${key}" of actor() is not available yet`),
+      );
     });
   }
 });
@@ -62,18 +110,42 @@ describe("setup() refuses", () => {
     [{ use: { one }, httpPort: 1 }, 'key "httpPort" of setup() is not available yet'],
     [{}, "use of setup() is undefined, not an object of actors"],
     [{ use: { one: {} } }, 'use of setup() has an object at "one", not the result of actor()'],
-    [{ use: { getOrCreate: one } }, 'no actor can be named "getOrCreate": clients have a member of that name'],
+    [
+      { use: { getOrCreate: one } },
+      'no actor can be named "getOrCreate": clients have a member of that name',
+    ],
     [{ use: { then: one } }, 'no actor can be named "then": clients have a member of that name'],
-    [{ use: { ["é".repeat(33)]: one } }, `no actor can be named "${"é".repeat(33)}": a name has 1 to 64 bytes and no control characters`],
-    [{ use: { one: actor({ actions: { connect() {} } }) } }, 'actor "one" cannot have an action "connect": handles have a member "connect"'],
-    [{ use: { one: actor({ actions: { resolve: { x() {} } } }) } }, 'actor "one" cannot have an action "resolve.x": handles have a member "resolve"'],
-    [{ use: { one: actor({ actions: { g: { then() {} } } }) } }, 'actor "one" cannot have an action "g.then": handles have a member "then"'],
-    [{ use: { one: actor({ internalActions: { send() {} } }) } }, 'actor "one" cannot have an action "send": handles have a member "send"'],
+    [
+      { use: { ["é".repeat(33)]: one } },
+      `no actor can be named "${"é".repeat(33)}": a name has 1 to 64 bytes and no control characters`,
+    ],
+    [
+      { use: { one: actor({ actions: { connect() {} } }) } },
+      'actor "one" cannot have an action "connect": handles have a member "connect"',
+    ],
+    [
+      { use: { one: actor({ actions: { resolve: { x() {} } } }) } },
+      'actor "one" cannot have an action "resolve.x": handles have a member "resolve"',
+    ],
+    [
+      { use: { one: actor({ actions: { g: { then() {} } } }) } },
+      'actor "one" cannot have an action "g.then": handles have a member "then"',
+    ],
+    [
+      { use: { one: actor({ internalActions: { send() {} } }) } },
+      'actor "one" cannot have an action "send": handles have a member "send"',
+    ],
     [{ use: { one }, storage: "" }, 'storage of setup() is "", not a folder or ":memory:"'],
-    [{ use: { one }, storage: ":memroy:" }, 'storage of setup() is ":memroy:": did you mean ":memory:"?'],
+    [
+      { use: { one }, storage: ":memroy:" },
+      'storage of setup() is ":memroy:": did you mean ":memory:"?',
+    ],
     [{ use: { one }, threads: 2 }, 'option threads is 2, not "exclusive" or "shared"'],
     [{ use: { one }, lockTimeout: -1 }, "lockTimeout of setup() is -1, not milliseconds from 0"],
-    [{ use: { one }, logging: { level: "loud" } }, 'level of logging is "loud", not one of trace, debug, info, warn, error, fatal, silent'],
+    [
+      { use: { one }, logging: { level: "loud" } },
+      'level of logging is "loud", not one of trace, debug, info, warn, error, fatal, silent',
+    ],
     [{ use: { one }, logging: { sink: 1 } }, "sink of logging is 1, not a function"],
   ];
   for (const [config, message] of refused) {
@@ -85,7 +157,10 @@ describe("setup() refuses", () => {
 
 describe("actor() and setup() accept", () => {
   it("types, a run with a name, groups without a prototype and schemas that are functions", () => {
-    const schemaFunction = Object.assign(() => {}, schema((v) => v));
+    const schemaFunction = Object.assign(
+      () => {},
+      schema((v) => v),
+    );
 
     const definition = actor({
       types: {},

@@ -42,9 +42,10 @@ export class RivetError extends Error {
   readonly code: string;
   readonly public: boolean;
   readonly statusCode: number;
-  readonly metadata?: unknown;
-  readonly rayId?: string;
-  readonly actor?: ActorSpecifier;
+  // Declared only: an error without them has no such property, as one from the native half.
+  declare readonly metadata?: unknown;
+  declare readonly rayId?: string;
+  declare readonly actor?: ActorSpecifier;
 
   constructor(group: string, code: string, message: string, options: RivetErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });

@@ -156,7 +156,7 @@ export class Live implements Owner {
    */
   encode(): Uint8Array | undefined {
     if (!this.#loaded) return undefined;
-    const bytes = encode(this.#root, "state");
+    const bytes = this.#encoded();
     const changed = this.#changed || !sameBytes(bytes, this.bag.context.state());
     this.#changed = false;
     if (this.#suspected) {
@@ -183,6 +183,18 @@ export class Live implements Owner {
     } finally {
       this.#announcing = false;
       native.endOnStateChange();
+    }
+  }
+
+  /** What came into the state behind the proxies' back is refused here, and breaks the generation. */
+  #encoded(): Uint8Array {
+    try {
+      return encode(this.#root, "state");
+    } catch (error) {
+      throw new RivetError("actor", "state_not_storable", messageOf(error), {
+        actor: this.specifier,
+        cause: error,
+      });
     }
   }
 

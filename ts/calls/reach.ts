@@ -13,8 +13,17 @@ import { INTERNAL_MARK, liveOf } from "../actors/adapter";
 import type { Live } from "../actors/live";
 import { copy, decode, encode } from "../codec";
 import type { Definition } from "../definition";
-import { type Bag, callerKind, dispatch, type Host, type Row, type Target } from "../native-half";
+import {
+  type Bag,
+  type CallScope,
+  callerKind,
+  dispatch,
+  type Host,
+  type Row,
+  type Target,
+} from "../native-half";
 import { validate } from "../schema";
+import { awaited } from "./awaited";
 import { Call, MAX_DEPTH } from "./call";
 
 /** From where a client calls. */
@@ -83,8 +92,8 @@ export class Reach {
   ): Promise<unknown> {
     const depth = origin.call?.depth ?? 0;
     if (depth < MAX_DEPTH) {
-      const answer = this.#callInPlace(host, origin, name, args);
-      if (answer !== undefined) return signal === undefined ? answer : until(answer, signal);
+      const answer = this.#callInPlace(host, origin, name, args, signal);
+      if (answer !== undefined) return awaited(answer);
     }
     return this.#submit(host, origin, name, encode(args, "args"), signal);
   }
@@ -94,6 +103,7 @@ export class Reach {
     origin: Origin,
     name: string,
     args: readonly unknown[],
+    signal: AbortSignal | undefined,
   ): Promise<unknown> | undefined {
     const bag = this.#live(host);
     const live = bag && liveOf(bag);
@@ -104,10 +114,11 @@ export class Reach {
     }
     const given = copy(args, "args") as unknown[];
     const caller = origin.live === undefined ? "local" : "actor";
-    return dispatch.inPlace(bag, (scope) => {
+    const run = (scope: CallScope): Promise<unknown> => {
       const call = new Call(live, caller, origin.call, scope);
       return runAction(live, call, name, internal, given, (output) => copy(output, "result"));
-    });
+    };
+    return dispatch.inPlace(bag, run, signal);
   }
 
   async #submit(
@@ -179,22 +190,4 @@ function isSelf(target: Target, live: Live): boolean {
 function either(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
   if (a === undefined || b === undefined || a === b) return a ?? b;
   return AbortSignal.any([a, b]);
-}
-
-/** Gives the answer up when the signal fires; the function goes on. */
-function until(answer: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const fired = (): void => reject(signal.reason);
-    signal.addEventListener("abort", fired, { once: true });
-    answer.then(
-      (value) => {
-        signal.removeEventListener("abort", fired);
-        resolve(value);
-      },
-      (error) => {
-        signal.removeEventListener("abort", fired);
-        reject(error);
-      },
-    );
-  });
 }

@@ -24,8 +24,6 @@ export const BUDGET_MS = 2;
 /** The weight after which the clock is looked at. */
 const LOOK_AFTER = 32;
 
-const resolved: Promise<void> = Promise.resolve();
-
 export class Entries {
   #queue: (Entry | undefined)[] = [];
   #head = 0;
@@ -37,18 +35,30 @@ export class Entries {
   #open = false;
   #openedAt = 0;
   #weight = 0;
+  #wake: () => void = () => {};
   readonly #turned: () => void;
 
   /** `turned` is called each time the event loop has turned, if anything began before. */
   constructor(turned: () => void) {
     this.#turned = turned;
+    this.#arm();
   }
 
   push(entry: Entry): void {
     this.#queue.push(entry);
     if (this.#scheduled || this.#waiting) return;
     this.#scheduled = true;
-    void resolved.then(this.#soon);
+    this.#wake();
+  }
+
+  /**
+   * Lets the next `#wake` call `#soon` one microtask later. Asked for beforehand, because what a
+   * promise calls runs in the async context of whoever asked, and that must not be a caller's.
+   */
+  #arm(): void {
+    void new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    }).then(this.#soon);
   }
 
   /** Sees to it that `turned` is called once the event loop has turned. */
@@ -83,6 +93,7 @@ export class Entries {
 
   readonly #soon = (): void => {
     this.#scheduled = false;
+    this.#arm();
     this.run();
   };
 

@@ -59,6 +59,9 @@ export interface ActorList {
 /** How long a shutdown may take without a `deadline`, in milliseconds. */
 const DEADLINE_MS = 15_000;
 
+/** How many actors a list has without a `limit`. */
+const PART = 100;
+
 export class Registry<U extends Definitions = Definitions> {
   /** For the compiler only. */
   declare readonly [types]?: U;
@@ -110,11 +113,13 @@ export class Registry<U extends Definitions = Definitions> {
     const found = await host.list({
       ...(name === undefined ? {} : { name }),
       ...(options.keyPrefix === undefined ? {} : { keyPrefix: readKey(options.keyPrefix) }),
-      ...(limit === undefined ? {} : { limit }),
+      limit: limit ?? PART,
       ...(cursor === undefined ? {} : { after: Number(cursor) }),
     });
     const actors = found.actors.map(infoOf);
-    return found.cursor === null ? { actors } : { actors, cursor: String(found.cursor) };
+    // A part that is not full is the last one.
+    const ended = found.cursor === null || actors.length < (limit ?? PART);
+    return ended ? { actors } : { actors, cursor: String(found.cursor) };
   }
 
   /** Looks at one actor, by its id or a handle. */

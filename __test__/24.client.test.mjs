@@ -1,0 +1,218 @@
+import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { describe, it } from "node:test";
+import { inspect } from "node:util";
+
+import { actor } from "../dist/index.js";
+import { inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
+
+const note = actor({
+  createState: (_c, input) => ({ text: input ?? "" }),
+  actions: {
+    read: (c) => c.state.text,
+    write: (c, text) => {
+      c.state.text = text;
+    },
+    append: (c, text) => (c.state.text += text),
+    destroy: (c) => c.destroy(),
+  },
+});
+
+describe("a client refuses", () => {
+  const client = inMemory({ note }).client();
+  const refused = [
+    [() => client.note.get(5), "a key is a string or a list of strings, not 5"],
+    [() => client.note.get(["a", 5]), "a part of a key is a string, not 5"],
+    [() => client.note.getForId(), "the id of an actor is a string, not undefined"],
+    [() => client.note.get("a", { sginal: 1 }), 'unknown key "sginal" of options of get(): did you mean "signal"?'],
+    [() => client.note.get("a", { params: 1 }), 'key "params" of options of get() is not available yet'],
+    [() => client.note.get("a", { createWithInput: 1 }), /^unknown key "createWithInput" of options of get\(\)/],
+    [() => client.note.get("a", { signal: 1 }), "signal of get() is 1, not an AbortSignal"],
+    [() => client.get(5), "an actor's name is a string, not 5"],
+  ];
+  for (const [make, message] of refused) {
+    it(String(message), () => {
+      assert.throws(make, { name: "TypeError", message });
+    });
+  }
+
+  it("an id that is none", async () => {
+    await assert.rejects(client.note.getForId("nonsense").read());
+  });
+
+  it("an input that cannot be sent", async () => {
+    await assert.rejects(client.note.create("x", { input: { f() {} } }), {
+      message: "Value at input.f is a function",
+    });
+    await assert.rejects(client.note.getOrCreate("x", { createWithInput: [Symbol()] }).read(), {
+      message: "Value at input[0] is a symbol",
+    });
+  });
+
+  it("a name that is not registered", async () => {
+    await assert.rejects(client.getOrCreate("nobody", "k").read());
+    await assert.rejects(client.create("nobody", "k"));
+  });
+});
+
+describe("a handle", () => {
+  const registry = inMemory({ note });
+  const client = registry.client();
+
+  it("is no promise, no JSON and shows nothing of its inside", async () => {
+    const handle = client.note.getOrCreate("quiet");
+
+    assert.equal(handle.then, undefined);
+    assert.equal(await handle, handle);
+    assert.equal(JSON.stringify(handle), "{}");
+    assert.equal(inspect(handle), "ActorHandle {}");
+    assert.equal(typeof String(handle), "string");
+  });
+
+  it("is made by each method, by name and by accessor", async () => {
+    const made = await client.note.create("made", { input: "first" });
+    const id = await made.resolve();
+
+    assert.equal(await made.read(), "first");
+    assert.equal(await client.note.get("made").read(), "first");
+    assert.equal(await client.note.getForId(id).read(), "first");
+    assert.equal(await client.get("note", "made").read(), "first");
+    assert.equal(await client.getForId("note", id).read(), "first");
+    assert.equal(await client.getOrCreate("note", ["made"]).read(), "first");
+    assert.equal(await (await client.create("note", "other", { input: "o" })).read(), "o");
+    await client.dispose();
+    assert.equal(await made.read(), "first");
+  });
+
+  it("tells keys with the same joined form apart", async () => {
+    await client.note.getOrCreate(["a", "b"]).write("two parts");
+    await client.note.getOrCreate("a/b").write("one part");
+
+    assert.equal(await client.note.getOrCreate(["a", "b"]).read(), "two parts");
+    assert.equal(await client.note.getOrCreate([]).read(), "");
+    assert.equal(await client.note.getOrCreate("").read(), "");
+  });
+
+  it("resolves to the id of an actor that is not started for it", async () => {
+    const handle = client.note.getOrCreate("resolved", { createWithInput: "r" });
+    const id = await handle.resolve();
+
+    assert.equal((await registry.actor(id).info()).awake, false);
+    assert.equal(await handle.resolve(), id);
+    assert.equal(await client.note.getForId(id).read(), "r");
+  });
+
+  it("stays valid when its actor sleeps, and is created anew when it was destroyed", async () => {
+    const handle = client.note.getOrCreate("again", { createWithInput: "fresh" });
+    await handle.write("old");
+    await registry.actor(handle).sleep();
+    assert.equal(await handle.read(), "old");
+    const byId = client.note.getForId(await handle.resolve());
+    await registry.actor(handle).destroy();
+
+    await assert.rejects(byId.read(), { code: "not_found" });
+    assert.equal(await handle.read(), "fresh");
+  });
+
+  it("survives a destroy by its own action", async () => {
+    const handle = client.note.getOrCreate("suicide");
+    await handle.write("x");
+    await handle.destroy();
+
+    await until(async () => (await handle.read().catch(() => "gone")) === "", "it is made anew");
+  });
+
+  it("serves calls that are made at once while it starts", async () => {
+    const handle = client.note.getOrCreate("burst");
+    const parts = Array.from({ length: 300 }, (_, at) => `${at},`);
+
+    await Promise.all(parts.map((part) => handle.append(part)));
+
+    assert.equal(await handle.read(), parts.join(""));
+  });
+
+  it("runs author code in no caller's async context, whichever way", async () => {
+    const store = new AsyncLocalStorage();
+    const { spy } = inMemory({ spy: actor({ actions: { look: () => store.getStore() } }) }).client();
+    const handle = spy.getOrCreate();
+    for (const _way of ["ordinary", "in place"]) {
+      assert.equal(await store.run("secret", () => handle.look()), undefined);
+    }
+  });
+});
+
+describe("the registry", () => {
+  it("refuses to manage what is no actor", async () => {
+    const registry = inMemory({ note });
+
+    assert.throws(() => registry.actor(5), { message: "an actor is named by its id or a handle, not 5" });
+    await assert.rejects(registry.list({ limit: 0 }), /limit of list\(\) is 0/);
+    await assert.rejects(registry.list({ cursor: "x" }), /cursor of list\(\) is "x"/);
+    await assert.rejects(registry.list({ nam: "x" }), /did you mean "name"/);
+    const missing = registry.client().note.get("missing");
+    await assert.rejects(registry.actor(missing).info(), { code: "not_found" });
+    assert.equal(await registry.actor(missing).destroy(), false);
+    await registry.actor(missing).sleep();
+  });
+
+  it("never creates an actor by managing it", async () => {
+    const registry = inMemory({ note });
+
+    await assert.rejects(registry.actor(registry.client().note.getOrCreate("x")).info(), { code: "not_found" });
+    assert.deepEqual((await registry.list()).actors, []);
+  });
+
+  it("lists actors, by name, by the beginning of their key and in parts", async () => {
+    const registry = inMemory({ note, other: note });
+    const client = registry.client();
+    for (const key of [["a", "1"], ["a", "2"], ["b", "1"]]) await client.note.create(key);
+    await client.other.getOrCreate("z").read();
+
+    const all = await registry.list();
+    assert.deepEqual(all.actors.map(({ name, key, awake }) => [name, key, awake]), [
+      ["note", ["a", "1"], false],
+      ["note", ["a", "2"], false],
+      ["note", ["b", "1"], false],
+      ["other", ["z"], true],
+    ]);
+    assert.equal((await registry.list({ name: "other" })).actors.length, 1);
+    assert.deepEqual((await registry.list({ name: "note", keyPrefix: "a" })).actors.map(({ key }) => key[1]), ["1", "2"]);
+    const part = await registry.list({ limit: 3 });
+    const rest = await registry.list({ limit: 3, cursor: part.cursor });
+    assert.deepEqual([part.actors.length, rest.actors.length, rest.cursor], [3, 1, undefined]);
+  });
+
+  it("says when an actor was created", async () => {
+    const registry = inMemory({ note });
+    const before = Date.now();
+    const handle = await registry.client().note.create("when");
+    const { createdAt, actorId, name, key } = await registry.actor(handle).info();
+
+    assert.ok(createdAt >= before - 1 && createdAt <= Date.now() + 1);
+    assert.deepEqual([actorId, name, key], [await handle.resolve(), "note", ["when"]]);
+  });
+
+  it("tells every caller when the storage cannot be opened, and tries again", async () => {
+    const folder = await newFolder();
+    const registry = inFolder(`${folder}/file/below`, { note });
+    const { writeFile, rm } = await import("node:fs/promises");
+    await writeFile(`${folder}/file`, "no folder");
+    const handle = registry.client().note.getOrCreate("x");
+
+    await Promise.all([assert.rejects(handle.read()), assert.rejects(handle.read()), assert.rejects(registry.list())]);
+    await rm(`${folder}/file`);
+    assert.equal(await handle.read(), "");
+  });
+
+  it("shares a folder with a second setup, which replaces the definitions from the next wake", async () => {
+    const folder = await newFolder();
+    const first = inFolder(folder, { note });
+    await first.client().note.getOrCreate("k").write("kept");
+    const loud = actor({ ...note.config, actions: { ...note.config.actions, read: (c) => c.state.text.toUpperCase() } });
+    const second = inFolder(`${folder}/../${folder.split("/").at(-1)}`, { note: loud });
+
+    assert.equal(await second.client().note.get("k").read(), "kept");
+    await second.actor(second.client().note.get("k")).sleep();
+    assert.equal(await first.client().note.get("k").read(), "KEPT");
+  });
+});

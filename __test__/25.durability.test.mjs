@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { actor } from "../dist/index.js";
+import { inMemory, newFolder } from "./support/registry.mjs";
+
+const program = fileURLToPath(new URL("support/durable.mjs", import.meta.url));
+
+/** Runs the program on a folder. */
+function run(folder, durability, ...steps) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [program, folder, durability, ...steps]);
+    let out = "";
+    let err = "";
+    child.stdout.on("data", (data) => (out += data));
+    child.stderr.on("data", (data) => (err += data));
+    child.on("close", (code, signal) => {
+      resolve({ code, signal, said: out.split("\n").filter(Boolean).map(Number), err });
+    });
+  });
+}
+
+describe("what was acknowledged survives kill -9", () => {
+  const kept = {
+    "an answer, with durability reply": ["reply", ["add", "add", "add", "kill"], 3],
+    "saveState()": ["interval", ["save-now", "kill"], 1],
+    "saveState with a deadline": ["interval", ["save-soon", "kill"], 1],
+    "flush(), with durability reply": ["reply", ["flush", "kill"], 1],
+    "saveState(), with durability reply": ["reply", ["save", "save-soon", "save-now", "kill"], 3],
+  };
+  for (const [name, [durability, steps, expected]] of Object.entries(kept)) {
+    it(name, async () => {
+      const folder = await newFolder();
+      const { signal, said } = await run(folder, durability, ...steps);
+      assert.equal(signal, "SIGKILL");
+      assert.equal(said.at(-1), expected);
+
+      assert.deepEqual((await run(folder, durability, "read")).said, [expected]);
+    });
+  }
+
+  it("and with durability interval an answer alone is no promise", async () => {
+    const folder = await newFolder();
+    assert.deepEqual((await run(folder, "interval", "add", "add", "kill")).said, [1, 2]);
+
+    assert.deepEqual((await run(folder, "interval", "read")).said, [0]);
+  });
+});
+
+describe("what changed survives a clean end", () => {
+  for (const durability of ["reply", "interval"]) {
+    it(`by running out of work, with durability ${durability}`, async () => {
+      const folder = await newFolder();
+      const { code, err } = await run(folder, durability, "add", "add", "unawaited");
+      assert.deepEqual([code, err], [0, ""]);
+
+      assert.deepEqual((await run(folder, durability, "read")).said, [3]);
+    });
+
+    it(`by process.exit(), with durability ${durability}`, async () => {
+      const folder = await newFolder();
+      await run(folder, durability, "add", "add", "exit");
+
+      assert.deepEqual((await run(folder, durability, "read")).said, [2]);
+    });
+
+    it(`by shutdown(), with durability ${durability}`, async () => {
+      const folder = await newFolder();
+      const { said } = await run(folder, durability, "add", "shutdown", "kill");
+      assert.deepEqual(said, [1, 1]);
+
+      assert.deepEqual((await run(folder, durability, "read")).said, [1]);
+    });
+  }
+});
+
+describe("saveState", () => {
+  const saver = actor({
+    state: { n: 0 },
+    actions: { save: (c, options) => c.saveState(options), flush: (c) => c.flush() },
+  });
+  const handle = inMemory({ saver }).client().saver.getOrCreate();
+
+  it("refuses a time that is none", async () => {
+    await assert.rejects(handle.save({ maxWait: "soon" }), { message: /maxWait of saveState is soon/ });
+    await assert.rejects(handle.save({ maxWait: -1 }), { message: /maxWait of saveState is -1/ });
+  });
+
+  it("resolves when nothing changed", async () => {
+    assert.equal(await handle.save(), undefined);
+    assert.equal(await handle.flush(), undefined);
+  });
+});
+
+describe("a read that saw a change", () => {
+  it("is not answered before the change is durable", async () => {
+    const order = [];
+    const watched = actor({
+      state: { n: 0 },
+      actions: {
+        bump: async (c) => {
+          c.state.n += 1;
+          await c.flush();
+          order.push("durable");
+        },
+        read: (c) => c.state.n,
+      },
+    });
+    const handle = inMemory({ watched }).client().watched.getOrCreate();
+    await handle.read();
+
+    const bump = handle.bump();
+    const read = handle.read().then((n) => order.push(`read ${n}`));
+    await Promise.all([bump, read]);
+
+    assert.deepEqual(order, ["durable", "read 1"]);
+  });
+});

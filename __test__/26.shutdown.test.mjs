@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { describe, it } from "node:test";
+
+import { actor } from "../dist/index.js";
+import { deferred, inFolder, inMemory, newFolder } from "./support/registry.mjs";
+
+const dist = new URL("../dist/index.js", import.meta.url).href;
+
+describe("shutdown", () => {
+  it("refuses a deadline that is none", () => {
+    const registry = inMemory({});
+
+    assert.throws(() => registry.shutdown({ deadline: "soon" }), /deadline of shutdown\(\) is "soon"/);
+    assert.throws(() => registry.shutdown({ dedline: 1 }), /did you mean "deadline"/);
+    assert.throws(() => registry.drainOnSignals({ deadline: -1 }), /deadline of shutdown\(\) is -1/);
+  });
+
+  it("refuses every later call, also where nothing was ever opened", async () => {
+    const idle = actor({ state: {}, actions: { ok: () => true } });
+    const unopened = inMemory({ idle });
+    const opened = inMemory({ idle });
+    const handle = opened.client().idle.getOrCreate("k");
+    await handle.ok();
+
+    assert.deepEqual(await unopened.shutdown(), { drained: 0, notDrained: [] });
+    assert.equal((await opened.shutdown()).drained, 1);
+
+    await assert.rejects(unopened.client().idle.getOrCreate().ok(), { group: "registry", code: "shut_down" });
+    await assert.rejects(handle.ok());
+    await assert.rejects(opened.client().idle.getOrCreate("new").ok());
+    await assert.rejects(opened.list());
+  });
+
+  it("lets work end, runs onSleep and keeps the state", async () => {
+    const folder = await newFolder();
+    const gate = deferred();
+    const worker = actor({
+      state: { done: 0, slept: 0 },
+      onSleep: (c) => {
+        c.state.slept += 1;
+      },
+      actions: {
+        work: async (c) => {
+          await gate.promise;
+          c.state.done += 1;
+          return "done";
+        },
+        read: (c) => c.state,
+      },
+    });
+    const first = inFolder(folder, { worker });
+    const handle = first.client().worker.getOrCreate();
+    await handle.read();
+    const work = handle.work();
+    const down = first.shutdown({ deadline: 5_000 });
+    setTimeout(gate.resolve, 30);
+
+    assert.equal(await work, "done");
+    assert.deepEqual(await down, { drained: 1, notDrained: [] });
+    assert.equal(first.shutdown(), first.shutdown());
+    const second = inFolder(folder, { worker });
+    assert.deepEqual(await second.client().worker.get().read(), { done: 1, slept: 1 });
+  });
+
+  it("names what did not come to rest in time", async () => {
+    const stuck = actor({
+      state: {},
+      actions: {
+        hang: (c) => {
+          c.keepAwake(new Promise(() => {}));
+        },
+      },
+      options: { sleepGracePeriod: 60_000 },
+    });
+    const registry = inMemory({ stuck });
+    await registry.client().stuck.getOrCreate(["a", "b"]).hang();
+
+    const { notDrained } = await registry.shutdown({ deadline: 50 });
+
+    assert.equal(notDrained.length, 1);
+    assert.deepEqual([notDrained[0].name, notDrained[0].key], ["stuck", ["a", "b"]]);
+    assert.ok(notDrained[0].holds.length > 0);
+  });
+});
+
+describe("drainOnSignals", () => {
+  /** Runs a program that drains, and sends it signals whenever it says a line. */
+  function program(body, signals) {
+    return new Promise((resolve) => {
+      const child = spawn(process.execPath, ["--input-type=module", "-e", body], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      let out = "";
+      child.stdout.on("data", (data) => {
+        out += data;
+        const signal = signals.shift();
+        if (signal !== undefined) child.kill(signal);
+      });
+      child.on("close", (code, signal) => resolve({ code, signal, out }));
+    });
+  }
+  const head = `
+    import { actor, setup } from ${JSON.stringify(dist)};
+    const one = actor({
+      state: {},
+      onSleep: async (c) => { console.log("onSleep"); if (process.env.SLOW) await new Promise((r) => setTimeout(r, 60_000)); },
+      actions: { ok: () => true },
+    });
+    const registry = setup({ use: { one }, storage: ":memory:" });
+    const stop = registry.drainOnSignals({ deadline: 120_000 });
+    await registry.client().one.getOrCreate().ok();
+    setInterval(() => {}, 1_000);
+  `;
+
+  it("drains, and lets the signal take its course", async () => {
+    for (const signal of ["SIGTERM", "SIGINT"]) {
+      const ended = await program(`${head} console.log("ready");`, [signal]);
+
+      assert.deepEqual(ended, { code: null, signal, out: "ready\nonSleep\n" });
+    }
+  });
+
+  it("does not wait for a second signal", async () => {
+    const ended = await program(`process.env.SLOW = "1"; ${head} console.log("ready");`, ["SIGTERM", "SIGTERM"]);
+
+    assert.deepEqual(ended, { code: null, signal: "SIGTERM", out: "ready\nonSleep\n" });
+  });
+
+  it("can be taken back", async () => {
+    const ended = await program(`${head} stop(); console.log("ready");`, ["SIGTERM"]);
+
+    assert.deepEqual(ended, { code: null, signal: "SIGTERM", out: "ready\n" });
+  });
+});

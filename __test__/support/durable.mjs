@@ -1,0 +1,43 @@
+// A program of its own: calls an actor in a folder as it is told, and says what it heard.
+// node durable.mjs <folder> <durability> <step ...>
+
+import { actor, setup } from "../../dist/index.js";
+
+const [folder, durability, ...steps] = process.argv.slice(2);
+const counter = actor({
+  state: { n: 0 },
+  actions: {
+    add: (c, by) => (c.state.n += by),
+    save: async (c, options) => {
+      c.state.n += 1;
+      await c.saveState(options);
+      return c.state.n;
+    },
+    flush: async (c) => {
+      c.state.n += 1;
+      await c.flush();
+      return c.state.n;
+    },
+    read: (c) => c.state.n,
+  },
+  options: { durability, stateSaveInterval: 600_000 },
+});
+const registry = setup({ use: { counter }, storage: folder });
+const handle = registry.client().counter.getOrCreate("k");
+
+for (const step of steps) {
+  if (step === "add") say(await handle.add(1));
+  else if (step === "unawaited") void handle.add(1);
+  else if (step === "read") say(await handle.read());
+  else if (step === "save") say(await handle.save());
+  else if (step === "save-now") say(await handle.save({ immediate: true }));
+  else if (step === "save-soon") say(await handle.save({ maxWait: 10 }));
+  else if (step === "flush") say(await handle.flush());
+  else if (step === "kill") process.kill(process.pid, "SIGKILL");
+  else if (step === "exit") process.exit(0);
+  else if (step === "shutdown") say((await registry.shutdown()).drained);
+}
+
+function say(what) {
+  process.stdout.write(`${what}\n`);
+}

@@ -1,0 +1,43 @@
+/**
+ * Keeps the process alive for calls in place whose answer comes from outside JavaScript: a deadline,
+ * a commit, a sleep on the runtime's clock.
+ *
+ * 1. Most calls end within the turn in which they were made. So nothing is held before the event
+ *    loop has turned, and then one timer for all of them.
+ */
+
+let open = 0;
+let looking = false;
+let holding = false;
+let timer: NodeJS.Timeout | undefined;
+
+/** As long as a timer of Node.js can be. */
+const FAR_MS = 2 ** 31 - 1;
+
+/** Holds the process until `answer` settles. Returns it. */
+export function awaited<T>(answer: Promise<T>): Promise<T> {
+  open += 1;
+  lookSoon();
+  answer.then(settled, settled);
+  return answer;
+}
+
+function settled(): void {
+  open -= 1;
+  if (open === 0 && holding) lookSoon();
+}
+
+function lookSoon(): void {
+  if (looking) return;
+  looking = true;
+  setImmediate(look);
+}
+
+function look(): void {
+  looking = false;
+  if (open > 0 === holding) return;
+  holding = open > 0;
+  if (timer === undefined) timer = setInterval(() => {}, FAR_MS);
+  else if (holding) timer.ref();
+  else timer.unref();
+}
