@@ -15,9 +15,6 @@ const actions = {
     c.state.count += by;
     return c.state.count;
   },
-  rest(c) {
-    c.sleep();
-  },
 };
 const createState = () => ({ count: 0, note: NOTE });
 const reply = actor({ createState, actions });
@@ -119,7 +116,7 @@ for (const [count, operations] of [
 show(
   await measure("sleep and wake by a call, one after the other", 200, (n) =>
     inFlight(1, n, async (i) => {
-      await replying[i % ACTORS].rest();
+      await registry.actor(replying[i % ACTORS]).sleep();
       await replying[i % ACTORS].read();
     }),
   ),
