@@ -178,11 +178,11 @@ export declare function finish(actor: number, call: number): number
 export declare function finishCall(actor: number, call: number, status: number, bytes?: Uint8Array | undefined | null): boolean
 
 /**
- * Waits, for `ms` at most, until everything that the actors of an environment
- * began to save is durable. Blocks the thread, so it is for the end of a
- * process only. True when all of it is.
+ * Waits, for `ms` at most, until everything that these actors began to save is
+ * durable. Blocks the thread, so it is for the end of a process only. True when
+ * all of it is.
  */
-export declare function flushSync(environment: number, ms: number): boolean
+export declare function flushSync(actors: Array<number>, ms: number): boolean
 
 /** An action, for display. */
 export interface JsActionDefinition {

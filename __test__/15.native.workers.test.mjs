@@ -225,3 +225,42 @@ describe("an actor of another environment", () => {
     await worker.terminate();
   });
 });
+
+describe("an environment that loads the addon twice", () => {
+  it("has two of everything, and each works", async () => {
+    const source = `
+      const { parentPort } = require("node:worker_threads");
+      const load = () => require(${JSON.stringify(entry)});
+      const first = load();
+      for (const key of Object.keys(require.cache)) if (!key.endsWith(".node")) delete require.cache[key];
+      const second = load();
+      const use = async ({ dispatch, NapiActorFactory }, word) => {
+        const host = await dispatch.openHost();
+        const actions = {
+          say: async (_, { ctx }) => {
+            ctx.runtimeState().word = word;
+            await ctx.requestSaveAndWait({ immediate: true });
+            return Buffer.from(ctx.runtimeState().word);
+          },
+        };
+        host.register("sayer", new NapiActorFactory({ actions }));
+        const said = await host.submit({ name: "sayer", key: [], create: true }, "say", new Uint8Array(0), 2);
+        await host.shutdown(100);
+        return Buffer.from(said).toString();
+      };
+      (async () => {
+        const same = first.dispatch === second.dispatch;
+        parentPort.postMessage([same, await use(first, "one"), await use(second, "two")]);
+      })();
+    `;
+    const worker = new Worker(source, { eval: true });
+    const said = new Promise((resolve, reject) => {
+      worker.once("message", resolve);
+      worker.once("error", reject);
+    });
+    const code = new Promise((resolve) => worker.once("exit", resolve));
+
+    assert.deepEqual(await said, [false, "one", "two"]);
+    assert.equal(await code, 0);
+  });
+});

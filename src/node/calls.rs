@@ -141,13 +141,13 @@ pub fn end_region(actor: f64, region: f64) -> bool {
     env::take_region(actor, region).is_some()
 }
 
-/// Waits, for `ms` at most, until everything that the actors of an environment
-/// began to save is durable. Blocks the thread, so it is for the end of a
-/// process only. True when all of it is.
+/// Waits, for `ms` at most, until everything that these actors began to save is
+/// durable. Blocks the thread, so it is for the end of a process only. True when
+/// all of it is.
 #[napi(catch_unwind)]
-pub fn flush_sync(environment: f64, ms: f64) -> bool {
+pub fn flush_sync(actors: Vec<f64>, ms: f64) -> bool {
     trip();
-    let contexts = env::contexts_of(number(environment));
+    let contexts: Vec<_> = actors.into_iter().filter_map(env::context).collect();
     if contexts.is_empty() {
         return true;
     }

@@ -211,14 +211,6 @@ fn with_work<T>(actor: f64, take: impl FnOnce(&mut Work) -> Option<T>) -> Option
     })
 }
 
-/// The generations whose author's side runs in an environment.
-pub(super) fn contexts_of(environment: u64) -> Vec<ActorContext> {
-    LOCAL.with_borrow(|local| {
-        let ours = local.actors.values().filter(|slot| slot.environment == environment);
-        ours.map(|slot| slot.context.clone()).collect()
-    })
-}
-
 /// Opens an environment and returns its number. `wake` is called with nothing,
 /// on this thread, when there is something to take; it does not keep the process
 /// alive. The environment ends with the JavaScript that opened it.

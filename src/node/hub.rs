@@ -33,7 +33,7 @@ pub(super) struct Hub {
 }
 
 struct State {
-    /// Set once, by [`Hub::die`].
+    /// Set once, by [`Hub::die`] or by a wake-up that found the environment closing.
     dead: bool,
     /// See invariant 2.
     woken: bool,
@@ -130,13 +130,14 @@ impl Hub {
         self.state.lock().dead
     }
 
-    /// Wakes JavaScript after the unlock. Jobs of an environment that closes
-    /// stay for its cleanup hook, which answers them.
+    /// Wakes JavaScript after the unlock. An environment that is closing is as
+    /// good as dead: it takes nothing more, and what it has stays for its cleanup
+    /// hook, which answers it.
     fn ring(&self, wake: Option<Wake>) {
         if let Some(wake) = wake
             && !wake()
         {
-            tracing::debug!(environment = self.environment, "environment is closing");
+            self.state.lock().dead = true;
         }
     }
 }
@@ -221,6 +222,16 @@ mod tests {
         assert_eq!(hub.push(deadline(2)).unwrap_err().actor(), 2);
         assert_eq!(hub.die().len(), 0);
         assert_eq!(rings.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_hub_whose_environment_is_closing_takes_one_job_at_most_and_keeps_it_for_the_end() {
+        let hub = Hub::new(1, Arc::new(|| false));
+
+        hub.push(deadline(1)).unwrap();
+
+        assert_eq!(hub.push(deadline(2)).unwrap_err().actor(), 2);
+        assert_eq!(hub.die().len(), 1);
     }
 
     #[test]

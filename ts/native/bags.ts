@@ -8,6 +8,8 @@ import type { ActorContext } from "../../index.js";
 import { fromRecord, type RivetError } from "./errors.js";
 import type { Factory } from "./factory.js";
 import { HeldOutputs, type Output } from "./gate.js";
+import type { Tickets } from "./tickets.js";
+import type { Turns } from "./turns.js";
 
 /** Who an actor is. */
 export interface ActorIdentity {
@@ -28,15 +30,25 @@ export interface OpenCall {
   stop(error: RivetError): void;
 }
 
+/** What the methods of handles need of their environment. */
+export interface Home {
+  readonly turns: Turns;
+  readonly tickets: Tickets;
+}
+
 /** One running generation. */
 export class ActorBag {
+  /** The environment that it belongs to. */
+  readonly home: Home;
   readonly actor: number;
   readonly identity: ActorIdentity;
   readonly factory: Factory;
   /** Changed since the state was last handed over. Set by `changed`. */
   dirty = false;
-  /** The state was handed over on request, or a save was asked for, and no commit has ended since. */
-  awaitsSave = false;
+  /** The state was handed over on request, and no commit has ended since. */
+  handedOver = false;
+  /** A save was asked for, and the state has not been handed over since. */
+  asked = false;
   /** The last commit that this side began and that has not ended; 0 for none. */
   inFlight = 0;
   /** The last commit that is durable. */
@@ -60,11 +72,13 @@ export class ActorBag {
   #aborted: "sleep" | "destroy" | undefined;
 
   constructor(
+    home: Home,
     actor: number,
     identity: ActorIdentity,
     factory: Factory,
     instance: (bag: ActorBag) => ActorContext | null,
   ) {
+    this.home = home;
     this.actor = actor;
     this.identity = identity;
     this.factory = factory;

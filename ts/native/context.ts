@@ -17,9 +17,8 @@ import {
   endRegion,
 } from "../../index.js";
 import type { ActorBag } from "./bags.js";
-import { textOf, toBridge } from "./errors.js";
-import type { Tickets } from "./tickets.js";
-import type { Turns } from "./turns.js";
+import { recordOf, toBridge } from "./errors.js";
+import { whenSettled } from "./settle.js";
 
 declare module "../../index.js" {
   interface ActorContext {
@@ -55,7 +54,8 @@ declare module "../../index.js" {
 /** The numbers of work regions, as the Rust side has them. */
 const Region = { KEEP_AWAKE: 0, WAIT_UNTIL: 1, REGISTERED_TASK: 2, WEBSOCKET_CALLBACK: 3 } as const;
 
-const BAG = Symbol("bag");
+/** The same for every copy of this module, since all share the one class. */
+const BAG: unique symbol = Symbol.for("greenroom.bag");
 
 interface Attached {
   [BAG]?: ActorBag;
@@ -75,68 +75,69 @@ export function instanceOf(environment: number, bag: ActorBag): ActorContext | n
   return context;
 }
 
-/** Adds the methods, once. */
-export function installContext(turns: Turns, tickets: Tickets): void {
-  const methods = {
-    async requestSaveAndWait(this: ActorContext, options?: JsSaveOptions | null): Promise<void> {
-      const { immediate = false, maxWaitMs = -1 } = options ?? {};
-      await tickets.wait((ticket) => awaitSave(this, immediate, maxWaitMs, ticket), {
-        bridged: true,
-      });
-    },
-    async saveState(this: ActorContext, delta: { state?: Uint8Array }): Promise<void> {
-      const bag = bagOf(this);
-      if (bag.stopped !== undefined || native.commit(bag.actor, delta.state ?? null) < 0) {
-        throw toBridge({ group: "actor", code: "stopping", message: "actor is stopping" });
-      }
-      await tickets.wait((ticket) => native.awaitFlushed(this, ticket), { bridged: true });
-    },
-    async waitForDestroyCompletion(this: ActorContext): Promise<void> {
-      await tickets.wait((ticket) => awaitDestroyed(this, ticket), { bridged: true, holds: false });
-    },
-    keepAwake(this: ActorContext, promise: Promise<unknown>): void {
-      track(bagOf(this), Region.KEEP_AWAKE, promise);
-    },
-    registerTask(this: ActorContext, promise: Promise<unknown>): void {
-      track(bagOf(this), Region.REGISTERED_TASK, promise);
-    },
-    waitUntil(this: ActorContext, promise: Promise<unknown>): void {
-      track(bagOf(this), Region.WAIT_UNTIL, promise);
-    },
-    beginKeepAwake(this: ActorContext): number {
-      return beginRegion(bagOf(this).actor, Region.KEEP_AWAKE);
-    },
-    endKeepAwake(this: ActorContext, region: number): void {
-      endRegion(bagOf(this).actor, region);
-    },
-    beginWebsocketCallback(this: ActorContext): number {
-      return beginRegion(bagOf(this).actor, Region.WEBSOCKET_CALLBACK);
-    },
-    endWebsocketCallback(this: ActorContext, region: number): void {
-      endRegion(bagOf(this).actor, region);
-    },
-    async waitForTrackedShutdownWork(this: ActorContext): Promise<boolean> {
-      const drained = await tickets.wait((ticket) => awaitTrackedWork(this, ticket), {
-        bridged: true,
-      });
-      return drained?.[0] === 1;
-    },
-    abortSignal(this: ActorContext): AbortSignal {
-      return AbortSignal.any([bagOf(this).abortSignal]);
-    },
-    runtimeState(this: ActorContext): Record<string, unknown> {
-      return bagOf(this).runtimeState;
-    },
-    clearRuntimeState(this: ActorContext): void {
-      bagOf(this).clearRuntimeState();
-    },
-  };
+const methods = {
+  async requestSaveAndWait(this: ActorContext, options?: JsSaveOptions | null): Promise<void> {
+    const { immediate = false, maxWaitMs = -1 } = options ?? {};
+    const start = (ticket: number) => awaitSave(this, immediate, maxWaitMs, ticket);
+    await bagOf(this).home.tickets.wait(start, { bridged: true });
+  },
+  async saveState(this: ActorContext, delta: { state?: Uint8Array }): Promise<void> {
+    const bag = bagOf(this);
+    if (bag.stopped !== undefined || native.commit(bag.actor, delta.state ?? null) < 0) {
+      throw toBridge({ group: "actor", code: "stopping", message: "actor is stopping" });
+    }
+    const start = (ticket: number) => native.awaitFlushed(this, ticket);
+    await bag.home.tickets.wait(start, { bridged: true });
+  },
+  async waitForDestroyCompletion(this: ActorContext): Promise<void> {
+    const start = (ticket: number) => awaitDestroyed(this, ticket);
+    await bagOf(this).home.tickets.wait(start, { bridged: true, holds: false });
+  },
+  keepAwake(this: ActorContext, promise: Promise<unknown>): void {
+    track(bagOf(this), Region.KEEP_AWAKE, promise);
+  },
+  registerTask(this: ActorContext, promise: Promise<unknown>): void {
+    track(bagOf(this), Region.REGISTERED_TASK, promise);
+  },
+  waitUntil(this: ActorContext, promise: Promise<unknown>): void {
+    track(bagOf(this), Region.WAIT_UNTIL, promise);
+  },
+  beginKeepAwake(this: ActorContext): number {
+    return beginRegion(bagOf(this).actor, Region.KEEP_AWAKE);
+  },
+  endKeepAwake(this: ActorContext, region: number): void {
+    endRegion(bagOf(this).actor, region);
+  },
+  beginWebsocketCallback(this: ActorContext): number {
+    return beginRegion(bagOf(this).actor, Region.WEBSOCKET_CALLBACK);
+  },
+  endWebsocketCallback(this: ActorContext, region: number): void {
+    endRegion(bagOf(this).actor, region);
+  },
+  async waitForTrackedShutdownWork(this: ActorContext): Promise<boolean> {
+    const start = (ticket: number) => awaitTrackedWork(this, ticket);
+    const drained = await bagOf(this).home.tickets.wait(start, { bridged: true });
+    return drained?.[0] === 1;
+  },
+  abortSignal(this: ActorContext): AbortSignal {
+    return AbortSignal.any([bagOf(this).abortSignal]);
+  },
+  runtimeState(this: ActorContext): Record<string, unknown> {
+    return bagOf(this).runtimeState;
+  },
+  clearRuntimeState(this: ActorContext): void {
+    bagOf(this).clearRuntimeState();
+  },
+};
+
+// Once, also where this module is loaded twice in one environment.
+if (!Object.hasOwn(ActorContext.prototype, "runtimeState")) {
   Object.assign(ActorContext.prototype, methods);
   const requestNative = ActorContext.prototype.requestSave;
   ActorContext.prototype.requestSave = function requestSave(options?: JsSaveOptions | null): void {
     requestNative.call(this, options);
     const bag = bagOf(this);
-    if (bag.stopped === undefined) turns.awaitSave(bag, true);
+    bag.home.turns.asked(bag);
   };
 }
 
@@ -145,8 +146,11 @@ function track(bag: ActorBag, kind: number, promise: Promise<unknown>): void {
   const end = () => {
     if (region !== 0) endRegion(bag.actor, region);
   };
-  Promise.resolve(promise).then(end, (thrown: unknown) => {
+  const rejected = (thrown: unknown) => {
     end();
-    native.logRejection(bag.actor, textOf(thrown));
-  });
+    const { metadata, message } = recordOf(thrown);
+    const { error } = (metadata ?? {}) as { error?: unknown };
+    native.logRejection(bag.actor, typeof error === "string" ? error : message);
+  };
+  whenSettled(promise, end, rejected);
 }

@@ -8,7 +8,7 @@
  */
 import * as native from "../../index.js";
 import { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
-import { installContext, instanceOf } from "./context.js";
+import { instanceOf } from "./context.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { fromRecord, readRecord } from "./errors.js";
 import { flushAtExit } from "./exit.js";
@@ -47,8 +47,7 @@ export class Dispatch {
     this.#turns = new Turns(native, this.#keepAlive, () => this.#entries.watch());
     this.#hooks = { native, turns: this.#turns, tickets: this.#tickets };
     this.#environment = native.openEnv(() => this.#drain());
-    installContext(this.#turns, this.#tickets);
-    flushAtExit(this.#bags, this.#turns, (limit) => native.flushSync(this.#environment, limit));
+    flushAtExit(this.#bags, this.#turns);
   }
 
   /** The number by which Rust knows this environment. */
@@ -101,7 +100,7 @@ export class Dispatch {
    * undefined when it may leave at once, else what resolves when it may.
    */
   gate(bag: ActorBag): Promise<void> | undefined {
-    if (!bag.factory.gated || (!bag.dirty && bag.inFlight === 0 && !bag.awaitsSave))
+    if (!bag.factory.gated || (!bag.dirty && bag.inFlight === 0 && !bag.handedOver))
       return undefined;
     return this.flush(bag);
   }
@@ -248,7 +247,7 @@ export class Dispatch {
     const factory = factoryOf(job.number(0));
     if (factory === undefined) throw new Error(`no factory has the number ${job.number(0)}`);
     const identity = JSON.parse(job.text(1)) as ActorIdentity;
-    const bag = new ActorBag(job.actor, identity, factory, (of) =>
+    const bag = new ActorBag(this.#hooks, job.actor, identity, factory, (of) =>
       instanceOf(this.#environment, of),
     );
     this.#bags.set(job.actor, bag);

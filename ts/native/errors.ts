@@ -223,8 +223,7 @@ function isActor(value: unknown): value is ErrorActor {
   );
 }
 
-/** What was thrown, in words. Throws where that throws when it is looked at. */
-export function textOf(thrown: unknown): string {
+function textOf(thrown: unknown): string {
   if (thrown instanceof Error) {
     const name = thrown.name === "Error" ? "" : `${thrown.name}: `;
     return `${name}${thrown.message}`;

@@ -3,23 +3,21 @@
  * waited for. Runs for a natural end and for `process.exit()`, not for signals,
  * for which nothing is installed here.
  */
+import { flushSync } from "../../index.js";
 import type { ActorBag } from "./bags.js";
 import type { Turns } from "./turns.js";
 
 /** How long the end of the process waits for the disk at most, in milliseconds. */
 const LIMIT_MS = 5_000;
 
-export function flushAtExit(
-  bags: ReadonlyMap<number, ActorBag>,
-  turns: Turns,
-  flushSync: (limitMs: number) => boolean,
-): void {
+export function flushAtExit(bags: ReadonlyMap<number, ActorBag>, turns: Turns): void {
   process.on("exit", () => {
-    let owed = false;
+    const owing: number[] = [];
     for (const bag of bags.values()) {
       if (bag.factory.callbacks.encodeState !== undefined) turns.push(bag);
-      owed ||= bag.inFlight !== 0 || bag.awaitsSave;
+      // What was only asked for needs JavaScript to run, which it does no more.
+      if (bag.inFlight !== 0 || (bag.handedOver && !bag.asked)) owing.push(bag.actor);
     }
-    if (owed) flushSync(LIMIT_MS);
+    if (owing.length > 0) flushSync(owing, LIMIT_MS);
   });
 }

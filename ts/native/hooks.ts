@@ -3,14 +3,13 @@
  * and the encoding of state. Each job is answered exactly once.
  */
 import type { ActorContext, CancellationToken } from "../../index.js";
-import type { ActorBag, OpenCall } from "./bags.js";
+import type { ActorBag, Home, OpenCall } from "./bags.js";
 import type { Entry } from "./entries.js";
 import { encodeRecord, type RivetError, recordOf } from "./errors.js";
 import type { Callback } from "./factory.js";
 import { whenSettled } from "./settle.js";
-import type { Tickets } from "./tickets.js";
 import { newToken } from "./token.js";
-import { BROKEN, type Turns } from "./turns.js";
+import { BROKEN } from "./turns.js";
 
 /** What hooks need of the Rust side. */
 export interface AnswerPort {
@@ -19,10 +18,8 @@ export interface AnswerPort {
 }
 
 /** What hooks work with. */
-export interface HookHost {
+export interface HookHost extends Home {
   readonly native: AnswerPort;
-  readonly turns: Turns;
-  readonly tickets: Tickets;
 }
 
 /** How much more than a call in place a job costs. */
@@ -90,7 +87,7 @@ export class HookEntry implements Entry {
       if (label !== "create_state") return undefined;
       bag.firstState = bytesOf(result);
       // Made, and not stored: the first snapshot has to carry it.
-      host.turns.awaitSave(bag, true);
+      host.turns.handedOver(bag, true);
       return bag.firstState;
     };
     return new HookEntry(host, bag, ticket, HOOKS[label] ?? label, payload, encode);
@@ -120,7 +117,7 @@ export class HookEntry implements Entry {
         const state = stateOf(result) ?? bag.firstState;
         if (!inspector) {
           bag.firstState = undefined;
-          host.turns.awaitSave(bag, state !== undefined);
+          host.turns.handedOver(bag, state !== undefined);
         }
         return state;
       },
@@ -185,7 +182,8 @@ export class SnapshotEntry implements Entry {
         native.complete(bag.actor, this.ticket, 0);
         return;
       }
-      if (!bag.dirty && !bag.awaitsSave) {
+      if (!bag.dirty && !bag.handedOver) {
+        turns.handedOver(bag, false);
         native.complete(bag.actor, this.ticket, 0);
         return;
       }
@@ -195,7 +193,7 @@ export class SnapshotEntry implements Entry {
     if (!this.inspector) {
       bag.firstState = undefined;
       bag.dirty = false;
-      turns.awaitSave(bag, encoded !== undefined);
+      turns.handedOver(bag, encoded !== undefined);
     }
     native.complete(bag.actor, this.ticket, 0, encoded);
   }

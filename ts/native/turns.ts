@@ -89,7 +89,7 @@ export class Turns {
 
   /** A commit ended. */
   committed(bag: ActorBag, commit: number, failed: ErrorRecord | undefined): void {
-    bag.awaitsSave = false;
+    bag.handedOver = false;
     if (failed === undefined) {
       bag.durable = Math.max(bag.durable, commit);
     } else {
@@ -104,16 +104,25 @@ export class Turns {
     this.#settleHold(bag);
   }
 
-  /** A snapshot was handed over on request, or a save was asked for. */
-  awaitSave(bag: ActorBag, awaits: boolean): void {
-    bag.awaitsSave = awaits;
+  /** A save was asked for. */
+  asked(bag: ActorBag): void {
+    if (bag.stopped !== undefined) return;
+    bag.asked = true;
+    this.#settleHold(bag);
+  }
+
+  /** The state was asked for and handed over, unless there was nothing to hand over. */
+  handedOver(bag: ActorBag, anything: boolean): void {
+    bag.asked = false;
+    bag.handedOver = anything;
     this.#settleHold(bag);
   }
 
   /** The generation ended. */
   stopped(bag: ActorBag): void {
     bag.dirty = false;
-    bag.awaitsSave = false;
+    bag.handedOver = false;
+    bag.asked = false;
     bag.inFlight = 0;
     this.#settleHold(bag);
   }
@@ -126,7 +135,7 @@ export class Turns {
 
   /** See (3). */
   #settleHold(bag: ActorBag): void {
-    const owes = bag.dirty || bag.awaitsSave || bag.inFlight !== 0;
+    const owes = bag.dirty || bag.asked || bag.handedOver || bag.inFlight !== 0;
     if (owes === bag.holds) return;
     bag.holds = owes;
     if (owes) this.#keepAlive.hold();
