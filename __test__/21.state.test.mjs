@@ -22,7 +22,10 @@ async function remembered(registry, handle) {
 }
 
 describe("state refuses", () => {
-  const registry = inMemory({ box, bare: actor({ actions: { read: (c) => c.state, write: (c) => (c.state = 1) } }) });
+  const registry = inMemory({
+    box,
+    bare: actor({ actions: { read: (c) => c.state, write: (c) => (c.state = 1) } }),
+  });
   const { box: boxes, bare } = registry.client();
 
   it("to be read or written where the actor has none", async () => {
@@ -37,13 +40,21 @@ describe("state refuses", () => {
     const bodies = [
       ["(c) => { c.state.list = [{ f() {} }]; }", "Value at state.list[0].f is a function"],
       ["(c) => { c.state.list.push(Symbol()); }", "Value at state.list[0] is a symbol"],
-      ["(c) => { c.state = { p: Promise.resolve() }; }", "Value at state.p is a promise; await it first"],
+      [
+        "(c) => { c.state = { p: Promise.resolve() }; }",
+        "Value at state.p is a promise; await it first",
+      ],
       ["(c) => { c.state.self = c.state; }", "Value at state.self is part of a cycle"],
     ];
 
     for (const [body, message] of bodies) await assert.rejects(handle.run(body), { message });
 
-    assert.deepEqual(await remembered(registry, handle), { n: 0, list: [], when: new Date(1), map: new Map() });
+    assert.deepEqual(await remembered(registry, handle), {
+      n: 0,
+      list: [],
+      when: new Date(1),
+      map: new Map(),
+    });
   });
 
   it("to be changed inside onStateChange", async () => {
@@ -71,17 +82,20 @@ describe("state refuses", () => {
       wrong: actor({ createState: () => ({ socket: { close() {} } }), actions: { a() {} } }),
     }).client();
 
-    await assert.rejects(wrong.getOrCreate().a(), { message: /Value at state\.socket\.close is a function/ });
+    await assert.rejects(wrong.getOrCreate().a(), {
+      message: /Value at state\.socket\.close is a function/,
+    });
   });
 
   it("to hide a cycle that was closed through a kept reference: the generation breaks", async () => {
     const handle = boxes.getOrCreate("cycle");
     await handle.run("(c) => { c.state.n = 1; }");
 
-    await assert.rejects(
-      handle.run("(c) => { const o = {}; c.state.list.push(o); o.up = o; }"),
-      { group: "actor", code: "state_not_storable", message: /state\.list\[0\]\.up is part of a cycle/ },
-    );
+    await assert.rejects(handle.run("(c) => { const o = {}; c.state.list.push(o); o.up = o; }"), {
+      group: "actor",
+      code: "state_not_storable",
+      message: /state\.list\[0\]\.up is part of a cycle/,
+    });
 
     assert.equal((await handle.state()).n, 1);
   });
@@ -135,7 +149,9 @@ describe("state remembers", () => {
   it("awkward values exactly", async () => {
     const registry = inMemory({ box });
     const handle = registry.client().box.getOrCreate("awkward");
-    await handle.run("(c) => { c.state = JSON.parse('{\"__proto__\":{\"x\":1},\"constructor\":2}'); c.state.z = -0; c.state.u = undefined; c.state.big = 2n ** 70n; c.state.holes = [, 1]; }");
+    await handle.run(
+      '(c) => { c.state = JSON.parse(\'{"__proto__":{"x":1},"constructor":2}\'); c.state.z = -0; c.state.u = undefined; c.state.big = 2n ** 70n; c.state.holes = [, 1]; }',
+    );
 
     const state = await remembered(registry, handle);
     assert.deepEqual(Object.keys(state), ["__proto__", "constructor", "z", "u", "big", "holes"]);
@@ -159,7 +175,12 @@ describe("state", () => {
     const { box: boxes } = inMemory({ box }).client();
     await boxes.getOrCreate("a").run("(c) => { c.state.list.push(1); c.state.map.set(1, 1); }");
 
-    assert.deepEqual(await boxes.getOrCreate("b").state(), { n: 0, list: [], when: new Date(1), map: new Map() });
+    assert.deepEqual(await boxes.getOrCreate("b").state(), {
+      n: 0,
+      list: [],
+      when: new Date(1),
+      map: new Map(),
+    });
   });
 
   it("gives a snapshot that is plain and apart", async () => {
@@ -223,12 +244,18 @@ describe("state", () => {
       },
       actions: { bump: (c) => (c.state.n += 1) },
     });
-    const registry = inMemory({ noisy }, { logging: { level: "error", sink: (line) => lines.push(line) } });
+    const registry = inMemory(
+      { noisy },
+      { logging: { level: "error", sink: (line) => lines.push(line) } },
+    );
     const handle = registry.client().noisy.getOrCreate("k");
 
     assert.equal(await handle.bump(), 1);
     await until(() => lines.length > 0, "the error was logged");
     assert.equal(lines[0].msg, "onStateChange failed: oh no");
-    assert.deepEqual([lines[0].actorName, lines[0].actorKey, lines[0].level], ["noisy", ["k"], "error"]);
+    assert.deepEqual(
+      [lines[0].actorName, lines[0].actorKey, lines[0].level],
+      ["noisy", ["k"], "error"],
+    );
   });
 });

@@ -53,9 +53,31 @@ async function failure(call) {
 describe("an error of an action", () => {
   const { thrower: actors } = inMemory({ thrower }).client();
   const cases = [
-    ["plain", { group: "rivetkit", code: "internal_error", message: "plain", public: false, statusCode: 500 }],
-    ["user", { group: "user", code: "sold_out", message: "no seats", public: true, statusCode: 400, metadata: { left: 0, big: "5" } }],
-    ["own", { group: "shop", code: "closed", message: "we are closed", public: true, statusCode: 423 }],
+    [
+      "plain",
+      {
+        group: "rivetkit",
+        code: "internal_error",
+        message: "plain",
+        public: false,
+        statusCode: 500,
+      },
+    ],
+    [
+      "user",
+      {
+        group: "user",
+        code: "sold_out",
+        message: "no seats",
+        public: true,
+        statusCode: 400,
+        metadata: { left: 0, big: "5" },
+      },
+    ],
+    [
+      "own",
+      { group: "shop", code: "closed", message: "we are closed", public: true, statusCode: 423 },
+    ],
     ["frozen", { group: "rivetkit", code: "internal_error", message: "frozen" }],
     ["text", { group: "rivetkit", code: "internal_error", message: "just text" }],
     ["nothing", { group: "rivetkit", code: "internal_error", message: "undefined" }],
@@ -71,7 +93,8 @@ describe("an error of an action", () => {
       for (const error of [ordinary, inPlace]) {
         assert.ok(error instanceof RivetError);
         assert.equal(error.name, "RivetError");
-        for (const [key, value] of Object.entries(expected)) assert.deepEqual(error[key], value, key);
+        for (const [key, value] of Object.entries(expected))
+          assert.deepEqual(error[key], value, key);
         assert.equal(error.cause, thrown[which]);
         assert.equal(error.actor.actorId, await handle.resolve());
         assert.equal(error.actor.generation >= 0, true);
@@ -110,7 +133,11 @@ describe("an actor that does not exist", () => {
   const { thrower: actors } = inMemory({ thrower }).client();
 
   it("is told from others", async () => {
-    await assert.rejects(actors.get("nobody").ok(), { group: "actor", code: "not_found", statusCode: 404 });
+    await assert.rejects(actors.get("nobody").ok(), {
+      group: "actor",
+      code: "not_found",
+      statusCode: 404,
+    });
     await assert.rejects(actors.get("nobody").resolve(), { group: "actor", code: "not_found" });
   });
 
@@ -130,7 +157,16 @@ describe("RivetError and UserError", () => {
     assert.ok(UserError.is(shape));
     assert.ok(RivetError.isRivetError(shape) && RivetError.isActorError(shape));
     assert.equal(ActorError, RivetError);
-    for (const other of [null, undefined, 5, "x", {}, new Error("x"), { ...shape, code: 5 }, hostile]) {
+    for (const other of [
+      null,
+      undefined,
+      5,
+      "x",
+      {},
+      new Error("x"),
+      { ...shape, code: 5 },
+      hostile,
+    ]) {
       assert.equal(other instanceof RivetError, false);
       assert.equal(UserError.is(other), false);
     }
@@ -149,8 +185,14 @@ describe("RivetError and UserError", () => {
     const user = new UserError("m");
     const own = new RivetError("g", "c", "m");
 
-    assert.deepEqual([user.group, user.code, user.public, user.statusCode], ["user", "user_error", true, 400]);
-    assert.deepEqual([own.public, own.statusCode, own.metadata, own.name], [false, 500, undefined, "RivetError"]);
+    assert.deepEqual(
+      [user.group, user.code, user.public, user.statusCode],
+      ["user", "user_error", true, 400],
+    );
+    assert.deepEqual(
+      [own.public, own.statusCode, own.metadata, own.name],
+      [false, 500, undefined, "RivetError"],
+    );
     assert.deepEqual(Object.keys(own).sort(), ["__type", "code", "group", "public", "statusCode"]);
   });
 });

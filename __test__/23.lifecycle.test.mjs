@@ -104,7 +104,14 @@ describe("starting", () => {
     const handle = registry.client().life.getOrCreate("k", { createWithInput: "in" });
 
     assert.deepEqual(await handle.vars(), { fromState: "in" });
-    assert.deepEqual(order, ["onMigrate true", "createState", "onCreate in in", "createVars", "onWake", "run"]);
+    assert.deepEqual(order, [
+      "onMigrate true",
+      "createState",
+      "onCreate in in",
+      "createVars",
+      "onWake",
+      "run",
+    ]);
     order.length = 0;
     await registry.actor(handle).sleep();
     assert.deepEqual(order, ["onSleep"]);
@@ -120,7 +127,10 @@ describe("starting", () => {
     const dep = { open: true };
     const registry = inMemory(
       {
-        one: actor({ createVars: (_c, deps) => ({ deps }), actions: { same: (c) => c.vars.deps === dep } }),
+        one: actor({
+          createVars: (_c, deps) => ({ deps }),
+          actions: { same: (c) => c.vars.deps === dep },
+        }),
         two: actor({ vars: { list: [] }, actions: { push: (c) => c.vars.list.push(1) } }),
         three: actor({ actions: { read: (c) => c.vars, write: (c) => (c.vars = 3) } }),
       },
@@ -205,7 +215,10 @@ describe("an actor at work", () => {
         wrong: (c) => c.waitUntil(5),
       },
     });
-    const registry = inMemory({ fragile }, { logging: { level: "error", sink: (line) => lines.push(line) } });
+    const registry = inMemory(
+      { fragile },
+      { logging: { level: "error", sink: (line) => lines.push(line) } },
+    );
     const handle = registry.client().fragile.getOrCreate();
 
     assert.equal(await handle.go(), "alive");
@@ -224,10 +237,14 @@ describe("an actor at work", () => {
             c.state.ticks += 1;
             await new Promise((resolve) => {
               const timer = setTimeout(resolve, 5);
-              c.abortSignal.addEventListener("abort", () => {
-                clearTimeout(timer);
-                resolve();
-              }, { once: true });
+              c.abortSignal.addEventListener(
+                "abort",
+                () => {
+                  clearTimeout(timer);
+                  resolve();
+                },
+                { once: true },
+              );
             });
           }
           seen.push("ended");
@@ -251,7 +268,17 @@ describe("an actor at work", () => {
     await until(async () => !(await registry.actor(handle).info()).awake, "it sleeps");
     const id = await handle.resolve();
     await handle.destroy();
-    await until(() => registry.actor(id).info().then(() => false, (error) => error.code === "not_found"), "it is gone");
+    await until(
+      () =>
+        registry
+          .actor(id)
+          .info()
+          .then(
+            () => false,
+            (error) => error.code === "not_found",
+          ),
+      "it is gone",
+    );
 
     assert.ok(order.includes("onSleep") && order.includes("onDestroy"));
     assert.notEqual(await handle.resolve(), id);

@@ -24,9 +24,18 @@ describe("a client refuses", () => {
     [() => client.note.get(5), "a key is a string or a list of strings, not 5"],
     [() => client.note.get(["a", 5]), "a part of a key is a string, not 5"],
     [() => client.note.getForId(), "the id of an actor is a string, not undefined"],
-    [() => client.note.get("a", { sginal: 1 }), 'unknown key "sginal" of options of get(): did you mean "signal"?'],
-    [() => client.note.get("a", { params: 1 }), 'key "params" of options of get() is not available yet'],
-    [() => client.note.get("a", { createWithInput: 1 }), /^unknown key "createWithInput" of options of get\(\)/],
+    [
+      () => client.note.get("a", { sginal: 1 }),
+      'unknown key "sginal" of options of get(): did you mean "signal"?',
+    ],
+    [
+      () => client.note.get("a", { params: 1 }),
+      'key "params" of options of get() is not available yet',
+    ],
+    [
+      () => client.note.get("a", { createWithInput: 1 }),
+      /^unknown key "createWithInput" of options of get\(\)/,
+    ],
     [() => client.note.get("a", { signal: 1 }), "signal of get() is 1, not an AbortSignal"],
     [() => client.get(5), "an actor's name is a string, not 5"],
   ];
@@ -133,7 +142,9 @@ describe("a handle", () => {
 
   it("runs author code in no caller's async context, whichever way", async () => {
     const store = new AsyncLocalStorage();
-    const { spy } = inMemory({ spy: actor({ actions: { look: () => store.getStore() } }) }).client();
+    const { spy } = inMemory({
+      spy: actor({ actions: { look: () => store.getStore() } }),
+    }).client();
     const handle = spy.getOrCreate();
     for (const _way of ["ordinary", "in place"]) {
       assert.equal(await store.run("secret", () => handle.look()), undefined);
@@ -145,7 +156,9 @@ describe("the registry", () => {
   it("refuses to manage what is no actor", async () => {
     const registry = inMemory({ note });
 
-    assert.throws(() => registry.actor(5), { message: "an actor is named by its id or a handle, not 5" });
+    assert.throws(() => registry.actor(5), {
+      message: "an actor is named by its id or a handle, not 5",
+    });
     await assert.rejects(registry.list({ limit: 0 }), /limit of list\(\) is 0/);
     await assert.rejects(registry.list({ cursor: "x" }), /cursor of list\(\) is "x"/);
     await assert.rejects(registry.list({ nam: "x" }), /did you mean "name"/);
@@ -158,25 +171,38 @@ describe("the registry", () => {
   it("never creates an actor by managing it", async () => {
     const registry = inMemory({ note });
 
-    await assert.rejects(registry.actor(registry.client().note.getOrCreate("x")).info(), { code: "not_found" });
+    await assert.rejects(registry.actor(registry.client().note.getOrCreate("x")).info(), {
+      code: "not_found",
+    });
     assert.deepEqual((await registry.list()).actors, []);
   });
 
   it("lists actors, by name, by the beginning of their key and in parts", async () => {
     const registry = inMemory({ note, other: note });
     const client = registry.client();
-    for (const key of [["a", "1"], ["a", "2"], ["b", "1"]]) await client.note.create(key);
+    for (const key of [
+      ["a", "1"],
+      ["a", "2"],
+      ["b", "1"],
+    ])
+      await client.note.create(key);
     await client.other.getOrCreate("z").read();
 
     const all = await registry.list();
-    assert.deepEqual(all.actors.map(({ name, key, awake }) => [name, key, awake]), [
-      ["note", ["a", "1"], false],
-      ["note", ["a", "2"], false],
-      ["note", ["b", "1"], false],
-      ["other", ["z"], true],
-    ]);
+    assert.deepEqual(
+      all.actors.map(({ name, key, awake }) => [name, key, awake]),
+      [
+        ["note", ["a", "1"], false],
+        ["note", ["a", "2"], false],
+        ["note", ["b", "1"], false],
+        ["other", ["z"], true],
+      ],
+    );
     assert.equal((await registry.list({ name: "other" })).actors.length, 1);
-    assert.deepEqual((await registry.list({ name: "note", keyPrefix: "a" })).actors.map(({ key }) => key[1]), ["1", "2"]);
+    assert.deepEqual(
+      (await registry.list({ name: "note", keyPrefix: "a" })).actors.map(({ key }) => key[1]),
+      ["1", "2"],
+    );
     const part = await registry.list({ limit: 3 });
     const rest = await registry.list({ limit: 3, cursor: part.cursor });
     assert.deepEqual([part.actors.length, rest.actors.length, rest.cursor], [3, 1, undefined]);
@@ -199,7 +225,11 @@ describe("the registry", () => {
     await writeFile(`${folder}/file`, "no folder");
     const handle = registry.client().note.getOrCreate("x");
 
-    await Promise.all([assert.rejects(handle.read()), assert.rejects(handle.read()), assert.rejects(registry.list())]);
+    await Promise.all([
+      assert.rejects(handle.read()),
+      assert.rejects(handle.read()),
+      assert.rejects(registry.list()),
+    ]);
     await rm(`${folder}/file`);
     assert.equal(await handle.read(), "");
   });
@@ -208,7 +238,10 @@ describe("the registry", () => {
     const folder = await newFolder();
     const first = inFolder(folder, { note });
     await first.client().note.getOrCreate("k").write("kept");
-    const loud = actor({ ...note.config, actions: { ...note.config.actions, read: (c) => c.state.text.toUpperCase() } });
+    const loud = actor({
+      ...note.config,
+      actions: { ...note.config.actions, read: (c) => c.state.text.toUpperCase() },
+    });
     const second = inFolder(`${folder}/../${folder.split("/").at(-1)}`, { note: loud });
 
     assert.equal(await second.client().note.get("k").read(), "kept");

@@ -11,9 +11,15 @@ describe("shutdown", () => {
   it("refuses a deadline that is none", () => {
     const registry = inMemory({});
 
-    assert.throws(() => registry.shutdown({ deadline: "soon" }), /deadline of shutdown\(\) is "soon"/);
+    assert.throws(
+      () => registry.shutdown({ deadline: "soon" }),
+      /deadline of shutdown\(\) is "soon"/,
+    );
     assert.throws(() => registry.shutdown({ dedline: 1 }), /did you mean "deadline"/);
-    assert.throws(() => registry.drainOnSignals({ deadline: -1 }), /deadline of shutdown\(\) is -1/);
+    assert.throws(
+      () => registry.drainOnSignals({ deadline: -1 }),
+      /deadline of shutdown\(\) is -1/,
+    );
   });
 
   it("refuses every later call, also where nothing was ever opened", async () => {
@@ -26,7 +32,10 @@ describe("shutdown", () => {
     assert.deepEqual(await unopened.shutdown(), { drained: 0, notDrained: [] });
     assert.equal((await opened.shutdown()).drained, 1);
 
-    await assert.rejects(unopened.client().idle.getOrCreate().ok(), { group: "registry", code: "shut_down" });
+    await assert.rejects(unopened.client().idle.getOrCreate().ok(), {
+      group: "registry",
+      code: "shut_down",
+    });
     await assert.rejects(handle.ok());
     await assert.rejects(opened.client().idle.getOrCreate("new").ok());
     await assert.rejects(opened.list());
@@ -122,7 +131,10 @@ describe("drainOnSignals", () => {
   });
 
   it("does not wait for a second signal", async () => {
-    const ended = await program(`process.env.SLOW = "1"; ${head} console.log("ready");`, ["SIGTERM", "SIGTERM"]);
+    const ended = await program(`process.env.SLOW = "1"; ${head} console.log("ready");`, [
+      "SIGTERM",
+      "SIGTERM",
+    ]);
 
     assert.deepEqual(ended, { code: null, signal: "SIGTERM", out: "ready\nonSleep\n" });
   });

@@ -20,7 +20,7 @@ const counter = actor({
     },
     read: (c) => c.state.n,
   },
-  options: { durability, stateSaveInterval: 600_000 },
+  options: { durability, stateSaveInterval: Number(process.env.SAVE_INTERVAL ?? 600_000) },
 });
 const registry = setup({ use: { counter }, storage: folder });
 const handle = registry.client().counter.getOrCreate("k");

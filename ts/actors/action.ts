@@ -25,7 +25,11 @@ export async function runAction<T>(
       const context = new Context(live, call);
       const schema = live.definition.argumentSchemas.get(name);
       const checked = schema === undefined ? args : await checkArguments(live, name, args);
-      let output = await action(context, ...checked);
+      const began = performance.now();
+      const given = action(context, ...checked);
+      const held = performance.now() - began;
+      if (held > HELD_MS) warnOfHeld(live, name, held);
+      let output = await given;
       const before = live.definition.hook("onBeforeActionResponse");
       if (before !== undefined) output = await before(context, name, checked, output);
       return carry(output);
@@ -35,6 +39,16 @@ export async function runAction<T>(
   } finally {
     call.release();
   }
+}
+
+/** An action that holds the thread for so many milliseconds is warned of: nothing can cut it off. */
+const HELD_MS = 200;
+
+function warnOfHeld(live: Live, name: string, held: number): void {
+  live.log.warn({
+    msg: `action ${name} held the thread for ${Math.round(held)} ms`,
+    action: name,
+  });
 }
 
 async function checkArguments(live: Live, name: string, args: unknown[]): Promise<unknown[]> {

@@ -26,6 +26,9 @@ export interface Scene {
   client(origin: Context): object;
 }
 
+/** From here on a state is called large: encoding it takes some ten milliseconds. */
+const LARGE_BYTES = 1024 * 1024;
+
 export class Live implements Owner {
   readonly bag: Bag;
   readonly definition: Definition;
@@ -48,6 +51,8 @@ export class Live implements Owner {
   /** Calls and hooks whose functions have not ended; `run` is not among them. */
   #running = 0;
   #log: Logger | undefined;
+  /** A large state was warned of, once for the generation. */
+  #warned = false;
 
   constructor(bag: Bag, definition: Definition, scene: Scene) {
     this.bag = bag;
@@ -189,7 +194,14 @@ export class Live implements Owner {
   /** What came into the state behind the proxies' back is refused here, and breaks the generation. */
   #encoded(): Uint8Array {
     try {
-      return encode(this.#root, "state");
+      const bytes = encode(this.#root, "state");
+      if (bytes.length > LARGE_BYTES && !this.#warned) {
+        this.#warned = true;
+        this.log.warn({
+          msg: `the state has ${bytes.length} bytes, and encoding it holds the thread at each commit`,
+        });
+      }
+      return bytes;
     } catch (error) {
       throw new RivetError("actor", "state_not_storable", messageOf(error), {
         actor: this.specifier,

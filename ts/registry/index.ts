@@ -151,6 +151,7 @@ export class Registry<U extends Definitions = Definitions> {
     const host = await this.#opening.close();
     if (host === undefined) return { drained: 0, notDrained: [] };
     const report = await host.shutdown(deadline);
+    this.#opening.ended();
     return {
       drained: report.drained,
       notDrained: report.notDrained.map(({ name, key, holds }) => ({

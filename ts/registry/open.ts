@@ -11,6 +11,7 @@ import { makeFactory } from "../actors/adapter";
 import type { Scene } from "../actors/live";
 import { RivetError } from "../errors";
 import { dispatch, type Host } from "../native-half";
+import { leaveNativeLines, takeNativeLines } from "./native-log";
 import type { Setup } from "./options";
 
 export class Opening {
@@ -48,8 +49,12 @@ export class Opening {
   /** Lets nothing be opened or called any more, and gives what was open. */
   async close(): Promise<Host | undefined> {
     this.#closed = true;
-    const host = this.#host ?? (await this.#opening?.catch(() => undefined));
-    return host;
+    return this.#host ?? (await this.#opening?.catch(() => undefined));
+  }
+
+  /** The end of {@link close}: the host was shut down. */
+  ended(): void {
+    leaveNativeLines(this.#setup.logging);
   }
 
   async #start(): Promise<Host> {
@@ -64,6 +69,7 @@ export class Opening {
       host.register(name, makeFactory(definition, this.#scene));
     }
     this.#host = host;
+    takeNativeLines(this.#setup.logging);
     return host;
   }
 }
