@@ -184,6 +184,11 @@ describe("calls between actors", () => {
               .client()
               .ping.getOrCreate(c.key)
               .self(n - 1),
+      forged: (c) =>
+        c
+          .client()
+          .ping.getOrCreate("other")
+          .action({ name: "\0secret", args: [1] }),
       hidden: (c) => c.client().ping.getForId(c.actorId).secret(2),
       hiddenByKey: (c) => c.client().ping.getOrCreate(c.key).secret(3),
     },
@@ -204,6 +209,14 @@ describe("calls between actors", () => {
       client.ping.getOrCreate("cold2").action({ name: "\0secret", args: [1] }),
       expected,
     );
+  });
+
+  it("refuse an internal action to another actor, also under its inner name", async () => {
+    const expected = { group: "actor", code: "action_not_found" };
+
+    await assert.rejects(client.ping.getOrCreate("forger").forged(), expected);
+    await client.ping.getOrCreate("other").down(0);
+    await assert.rejects(client.ping.getOrCreate("forger").forged(), expected);
   });
 
   it("let the actor itself ask for an internal action", async () => {

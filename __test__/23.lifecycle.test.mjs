@@ -286,7 +286,14 @@ describe("an actor at work", () => {
 
   it("finds its state closed once it stopped", async () => {
     let kept;
-    const leaky = actor({ state: { n: 0 }, actions: { leak: (c) => void (kept = c) } });
+    const leaky = actor({
+      state: { n: 0 },
+      actions: {
+        leak: (c) => {
+          kept = c;
+        },
+      },
+    });
     const registry = inMemory({ leaky });
     const handle = registry.client().leaky.getOrCreate();
     await handle.leak();

@@ -14,7 +14,9 @@ const config = `{
     thread: async () => (await import("node:worker_threads")).threadId,
   },
 }`;
-const counter = actor(new Function(`return ${config.replace("import(", "globalThis.importThreads(")}`)());
+const counter = actor(
+  new Function(`return ${config.replace("import(", "globalThis.importThreads(")}`)(),
+);
 globalThis.importThreads = () => import("node:worker_threads");
 
 /** A worker thread that sets up the same actors on a folder and answers expressions over its client. */
@@ -97,7 +99,10 @@ describe("a second thread on a folder", () => {
           .client()
           .counter.getOrCreate("there")
           .add(0)
-          .then((n) => n === 6, () => false),
+          .then(
+            (n) => n === 6,
+            () => false,
+          ),
       "the actor lives here",
     );
   });

@@ -49,7 +49,7 @@ export class Logging {
       known: ["level", "sink"],
       later: ["baseLogger"],
     });
-    const level = options.level ?? process.env.GREENROOM_LOG_LEVEL ?? "warn";
+    const level = options.level ?? (process.env.GREENROOM_LOG_LEVEL || "warn");
     if (level !== "silent" && !levels.includes(level as LogLevel)) {
       throw new TypeError(
         `level of logging is ${describe(level)}, not one of ${[...levels, "silent"].join(", ")}`,

@@ -129,6 +129,8 @@ export class Reach {
     signal: AbortSignal | undefined,
   ): Promise<unknown> {
     const { target, definition, input } = this.#reached;
+    // The mark is this layer's word that the actor calls itself, and nobody else's.
+    if (name.startsWith(INTERNAL_MARK)) throw actionNotFound(name, undefined);
     if (input !== undefined) await this.#ensure(host);
     const toSelf = origin.live !== undefined && isSelf(target, origin.live);
     const internal = toSelf && definition?.internalActions.has(name) === true;
