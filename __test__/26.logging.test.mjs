@@ -129,6 +129,9 @@ describe("the log of an actor", () => {
 
     assert.deepEqual([stdout, status], ["", 0]);
     const line = JSON.parse(stderr);
-    assert.deepEqual([line.level, line.msg, line.n, line.error.message], ["warn", "yes", "5", "why"]);
+    assert.deepEqual(
+      [line.level, line.msg, line.n, line.error.message],
+      ["warn", "yes", "5", "why"],
+    );
   });
 });

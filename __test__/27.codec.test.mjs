@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import { runInNewContext } from "node:vm";
 
 import { copy, decode, encode } from "../dist/codec/index.js";
+import { chance } from "./support/chance.mjs";
 
 const bytes = new Uint8Array([9, 8, 7, 6, 5, 4, 3, 2]);
 
@@ -262,5 +263,33 @@ describe("the bytes of a value", () => {
     for (let at = 0; at < 5_000; at += 1) encode({ b: "y".repeat(100) }, "x");
 
     assert.deepEqual(Buffer.from(first), before);
+  });
+});
+
+describe("any nesting of values that are kept", () => {
+  it("comes out of both ways the same", () => {
+    const leaves = Object.entries(kept)
+      .filter(([name]) => !name.includes("realm"))
+      .map(([, value]) => value);
+    for (let seed = 1; seed <= 300; seed += 1) {
+      const random = chance(seed);
+      const build = (depth) => {
+        const kind = depth === 0 ? 0 : Math.floor(random() * 6);
+        const count = 1 + Math.floor(random() * 3);
+        const parts = () => Array.from({ length: count }, () => build(depth - 1));
+        if (kind === 1) return parts();
+        if (kind === 2) return Object.fromEntries(parts().map((part, at) => [`k${at}`, part]));
+        if (kind === 3) return new Map(parts().map((part, at) => [at, part]));
+        if (kind === 4) return new Set(parts());
+        if (kind === 5) return Object.assign(new Error("e"), { stack: "s", parts: parts() });
+        return leaves[Math.floor(random() * leaves.length)];
+      };
+      const value = build(4);
+
+      const results = Object.values(ways).map((through) => through(value));
+
+      assert.deepEqual(results[0], value, `seed ${seed}, copied`);
+      assert.deepEqual(results[1], value, `seed ${seed}, encoded and decoded`);
+    }
   });
 });
