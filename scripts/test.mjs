@@ -78,7 +78,7 @@ async function rustLint() {
 async function rustTests() {
   const closing = /^(test result:|error:|failures:)/;
   const options = { closing, limitMs: 20 * MINUTE_MS };
-  const test = ["cargo", "test", "--no-default-features"];
+  const test = ["cargo", "test", "--no-fail-fast", "--no-default-features"];
   await check("cargo test", test, options);
   await check("cargo test, with faults", [...test, "--features", "faults"], options);
 }
@@ -116,7 +116,8 @@ async function jsTests() {
 
 const installed = await install(steps);
 if (has("lint")) {
-  if (installed) await check("biome", [...tool("@biomejs/biome", "biome"), "ci", "."]);
+  const colors = `--colors=${process.stdout.isTTY ? "force" : "off"}`;
+  if (installed) await check("biome", [...tool("@biomejs/biome", "biome"), "ci", colors, "."]);
   await rustLint();
 }
 if (has("rust")) await rustTests();
