@@ -6,7 +6,10 @@
  *    An answer that may reveal a change waits for its commit, so nothing leaves
  *    before its turn has ended.
  * 2. One commit per actor is on its way at a time, unless a save is asked for.
- * 3. The process is held from the first change until it is durable.
+ * 3. The process is held from the first change until it is durable. Where answers
+ *    do not wait and the state can be encoded at once, only a commit that is on its
+ *    way holds it: a script need not stay for its save interval, since the end of
+ *    the process hands over what has changed.
  */
 import type { ActorBag } from "./bags.js";
 import { type ErrorRecord, encodeRecord, fromRecord, recordOf } from "./errors.js";
@@ -135,7 +138,8 @@ export class Turns {
 
   /** See (3). */
   #settleHold(bag: ActorBag): void {
-    const owes = bag.dirty || bag.asked || bag.handedOver || bag.inFlight !== 0;
+    const waits = bag.factory.gated || bag.factory.callbacks.encodeState === undefined;
+    const owes = (bag.dirty && waits) || bag.asked || bag.handedOver || bag.inFlight !== 0;
     if (owes === bag.holds) return;
     bag.holds = owes;
     if (owes) this.#keepAlive.hold();
