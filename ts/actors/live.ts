@@ -50,6 +50,8 @@ export class Live implements Owner {
   #announcing = false;
   /** Calls and hooks whose functions have not ended; `run` is not among them. */
   #running = 0;
+  /** The encoded state as the author was last told of it; only while suspected, for (2). */
+  #told: Uint8Array | undefined;
   #log: Logger | undefined;
   /** A large state was warned of, once for the generation. */
   #warned = false;
@@ -139,7 +141,11 @@ export class Live implements Owner {
 
   suspect(): void {
     if (this.bag.stopped !== undefined) return;
-    this.#suspected = true;
+    if (!this.#suspected) {
+      this.#suspected = true;
+      // An announcement that is due takes note itself.
+      if (!this.#announces && !this.#announcing) this.#noteTold();
+    }
     dispatch.changed(this.bag);
   }
 
@@ -165,8 +171,9 @@ export class Live implements Owner {
     const changed = this.#changed || !sameBytes(bytes, this.bag.context.state());
     this.#changed = false;
     if (this.#suspected) {
-      if (changed) this.#announces = true;
-      if (this.#running === 0) this.#suspected = false;
+      // Not `changed`: what is stored may be behind what the author was told.
+      if (this.#told !== undefined && !sameBytes(bytes, this.#told)) this.#announces = true;
+      if (this.#running === 0) this.#trust();
     }
     this.announce();
     return changed ? bytes : undefined;
@@ -188,7 +195,21 @@ export class Live implements Owner {
     } finally {
       this.#announcing = false;
       native.endOnStateChange();
+      if (this.#suspected) this.#noteTold();
     }
+  }
+
+  /** Nothing that cannot be watched is in an author's hands any more. */
+  #trust(): void {
+    this.#suspected = false;
+    this.#told = undefined;
+  }
+
+  /** Notes what the author knows of the state, to tell him of changes that no proxy announces. */
+  #noteTold(): void {
+    if (this.definition.hook("onStateChange") === undefined || !this.#loaded) return;
+    // Bytes of their own: those of the encoder lie in a buffer that they would keep.
+    this.#told = new Uint8Array(this.#encoded());
   }
 
   /** What came into the state behind the proxies' back is refused here, and breaks the generation. */
