@@ -1,6 +1,8 @@
 //! One actor, driven from outside on the manual clock, over a real store in
 //! memory. The author's side is a script in Rust.
 
+#![expect(clippy::unwrap_used, reason = "a fixture that cannot be made fails its test")]
+
 mod calls;
 #[cfg(feature = "faults")]
 mod faults;

@@ -117,6 +117,28 @@ async fn an_initialised_actor_without_state_creates_it_again_but_is_not_new() {
 }
 
 #[tokio::test]
+async fn what_create_state_makes_is_the_state_from_then_on() {
+    let fixture = Fixture::new().await;
+    fixture.script.hold("create_state");
+    fixture.script.hold("on_create");
+    let actor = fixture.generation();
+    let starting = actor.clone();
+    let start = tokio::spawn(async move { starting.start().await });
+    fixture.settle().await;
+
+    let ActorEvent::Hook { reply, .. } = fixture.script.take("create_state") else {
+        unreachable!()
+    };
+    reply.send(Ok(Some(Bytes::from_static(b"made"))));
+    fixture.settle().await;
+    assert_eq!(actor.state(), "made", "on_create reads it");
+    fixture.script.answer_hook("on_create");
+    start.await.unwrap().unwrap();
+
+    assert_eq!(fixture.stored().await.state.as_deref(), Some(&b"made"[..]));
+}
+
+#[tokio::test]
 async fn a_hook_that_does_not_end_times_out_by_name() {
     let fixture = Fixture::new().await;
     fixture.script.hold("create_vars");

@@ -62,12 +62,12 @@ impl Actor {
     ) -> Result<CallId, Box<(Error, CallRequest)>> {
         self.step(|machine, now| {
             if let Some(error) = &machine.broken {
-                return Err(Refused { error: error.clone(), warning: None, request });
+                return Err(Box::new(Refused { error: error.clone(), warning: None, request }));
             }
             if let Err(refusal) = machine.lifecycle.admit() {
                 let kind = refusal.warning;
                 let warning = kind.map(|kind| (kind, machine.warnings.charge(kind, now), now));
-                return Err(Refused { error: refusal.error.into(), warning, request });
+                return Err(Box::new(Refused { error: refusal.error.into(), warning, request }));
             }
             let CallRequest { name, args, caller, origin, reply } = request;
             let call = machine.calls.queue(reply, now);

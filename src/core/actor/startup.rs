@@ -102,10 +102,12 @@ impl Actor {
             return Ok(());
         }
         *phase = "create_state";
+        let mut created = None;
         if self.hooks.create_state {
             let hook = Hook::CreateState { input: input.clone() };
             let began = self.runtime.clock().now();
-            self.hook(hook, self.config.create_state_timeout).await?;
+            created = self.hook(hook, self.config.create_state_timeout).await?;
+            self.step(|machine, _| machine.state.current = created.clone().unwrap_or_default());
             self.metrics.create_state(self.runtime.clock().now().since(began));
         } else if !is_new {
             return Err(Error::new(
@@ -118,11 +120,12 @@ impl Actor {
             self.hook(Hook::Create { input }, self.config.on_create_timeout).await?;
         }
         *phase = "initial_save";
-        self.commit_initial().await
+        self.commit_initial(created).await
     }
 
-    async fn commit_initial(self: &Arc<Self>) -> Result<()> {
-        let deltas = if self.hooks.serialize_state {
+    /// Commits the first snapshot; without one, what `create_state` made.
+    async fn commit_initial(self: &Arc<Self>, created: Option<Bytes>) -> Result<()> {
+        let mut deltas = if self.hooks.serialize_state {
             let (reply, deltas) = Reply::channel();
             let reason = SerializeReason::Save;
             self.step(|machine, _| {
@@ -132,6 +135,9 @@ impl Actor {
         } else {
             Vec::new()
         };
+        if deltas.is_empty() {
+            deltas.extend(created.map(StateDelta::ActorState));
+        }
         let number =
             self.step(|machine, _| {
                 machine.state.initialized = true;

@@ -66,6 +66,8 @@ impl EmbeddedHost {
             Step::Open(wish) => self.open_generation(row, wish),
             Step::Accept(live, waiter) => self.offer(&live, waiter),
             Step::Sleep(live) => live.stop(StopReason::Sleep),
+            // One that is falling asleep ends as that, and is deleted then.
+            Step::Destroy(live) if live.aborted() => {}
             Step::Destroy(live) => live.stop(StopReason::Destroy),
             Step::Delete(last) => self.delete(row, last),
             Step::Found(reply) => Self::found(reply, row),
