@@ -14,6 +14,8 @@ import { execute, StepFailed, Steps } from "./lib/steps.mjs";
 
 const GROUPS = ["lint", "rust", "js", "docs"];
 const MINUTE_MS = 60_000;
+/** No test, and no file of tests, takes so long; one that does has its name in the output. */
+const TEST_TIMEOUT = `--test-timeout=${5 * MINUTE_MS}`;
 
 const args = process.argv.slice(2);
 const verbose = args.includes("--verbose");
@@ -103,7 +105,7 @@ async function jsTests() {
   const files = testFiles();
   await check("type tests", [...tool("typescript", "tsc"), "--noEmit", "-p", "__test__/types"]);
   // Named one by one: what a folder means to `node --test` differs from version to version.
-  await check("node --test", node("--test", "--test-reporter=spec", ...files), {
+  await check("node --test", node("--test", "--test-reporter=spec", TEST_TIMEOUT, ...files), {
     closing: /^ℹ (tests|pass|fail|cancelled|skipped|duration_ms)/,
     limitMs: 20 * MINUTE_MS,
   });
