@@ -2,6 +2,7 @@
 //! memory. The author's side is a script in Rust.
 
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be made fails its test")]
+#![expect(clippy::disallowed_methods, reason = "a test awaits the tasks that it begins")]
 
 mod calls;
 #[cfg(feature = "faults")]
