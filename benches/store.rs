@@ -52,7 +52,8 @@ impl Setup {
         let (tell, told) = mpsc::channel();
         for (actor, generation) in self.busy.iter().cycle().take(states) {
             let ops = vec![RowOp::PutState(Bytes::from(vec![salt; bytes]))];
-            let batch = WriteBatch { generation: *generation, ops, alarm: None };
+            let batch =
+                WriteBatch { generation: *generation, ops, alarm: None, fails_generation: false };
             let tell = tell.clone();
             actor.commit(batch, Box::new(move |result| tell.send(result).unwrap()));
         }

@@ -210,6 +210,25 @@ fn what_a_generation_has_queued_is_refused_once_it_has_ended() {
 }
 
 #[test]
+fn a_failure_that_ends_the_generation_takes_what_it_has_queued_with_it() {
+    let bench = Bench::new(1);
+    let (number, generation) = bench.actors[0];
+    let held = bench.store.hold_writer();
+    let ending =
+        |bytes: &'static str| WriteBatch { fails_generation: true, ..state(generation, bytes) };
+    let first = send(&bench.store, number, ending("lost"));
+    let second = send(&bench.store, number, ending("lost as well"));
+    // Of the group, and of the first batch in its replay.
+    bench.faults.fail_commits(2, CommitFault::Full);
+
+    drop(held);
+
+    assert!(matches!(first.wait(), Err(StoreError::Full { .. })));
+    assert_eq!(second.wait(), Err(StoreError::Stale));
+    assert_eq!(bench.after_a_crash(0).unwrap(), "first");
+}
+
+#[test]
 fn within_a_group_nothing_is_written_to_an_actor_behind_its_destruction() {
     let bench = Bench::new(2);
     let held = bench.store.hold_writer();
@@ -304,7 +323,12 @@ fn a_sweep_without_room_is_tried_again_after_the_next_commit() {
 fn an_empty_batch_is_answered_in_its_turn() {
     let bench = Bench::new(1);
     let (number, generation) = bench.actors[0];
-    let empty = |generation| WriteBatch { generation, ops: Vec::new(), alarm: None };
+    let empty = |generation| WriteBatch {
+        generation,
+        ops: Vec::new(),
+        alarm: None,
+        fails_generation: false,
+    };
 
     assert_eq!(send(&bench.store, number, empty(generation)).wait(), Ok(()));
     bench.store.revoke(number, generation);

@@ -11,12 +11,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::spawner::Spawner;
+use super::spawner::{Spawner, panic_text};
 use crate::time::{Clock, Instant};
 
 /// Something that has deadlines.
@@ -87,6 +88,11 @@ impl Timers {
         Self { shared }
     }
 
+    /// How many deadlines are armed.
+    pub fn armed(&self) -> usize {
+        self.shared.heap.lock().entries.len()
+    }
+
     /// Ticks `target` at `at`, or soon after.
     pub fn arm(&self, at: Instant, target: Weak<dyn Timed>) {
         let earliest = {
@@ -142,8 +148,11 @@ async fn run(clock: Clock, shared: Arc<Shared>) {
         match next {
             Next::End => return,
             Next::Fire(target) => {
-                if let Some(target) = target.upgrade() {
-                    target.tick();
+                let Some(target) = target.upgrade() else { continue };
+                // One actor's panic must not take the others' deadlines with it.
+                let tick = AssertUnwindSafe(|| target.tick());
+                if let Err(panic) = std::panic::catch_unwind(tick) {
+                    tracing::error!(panic = panic_text(panic.as_ref()), "a tick panicked");
                 }
             }
             Next::Wait => shared.changed.notified().await,

@@ -145,6 +145,10 @@ pub struct WriteBatch {
     /// The time of the next alarm in milliseconds since the Unix epoch, `None`
     /// for none; absent when the alarm does not change.
     pub alarm: Option<Option<i64>>,
+    /// Whether a failure of this batch ends the generation's writing: then no later
+    /// batch of it is applied, also none that is queued already. So an error that
+    /// says "not committed" stays true.
+    pub fails_generation: bool,
 }
 
 impl WriteBatch {

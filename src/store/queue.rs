@@ -274,6 +274,7 @@ mod tests {
                 generation: Generation::new(1, 1),
                 ops: vec![RowOp::PutState(Bytes::from(vec![0; bytes]))],
                 alarm: None,
+                fails_generation: false,
             },
             reply: Reply::new(Box::new(move |result| answers.lock().push((number, result)))),
         }

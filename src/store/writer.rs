@@ -327,6 +327,9 @@ fn settle(shared: &Shared, sweep: &mut Sweep, settled: Vec<(Write, Result<(), St
             (Write::Commit { number, batch, .. }, Ok(())) if batch.has_work() => {
                 shared.fence.confirm(*number, batch.generation);
             }
+            (Write::Commit { number, batch, .. }, Err(_)) if batch.fails_generation => {
+                shared.fence.revoke(*number, batch.generation);
+            }
             (Write::Destroy { number, existed: true, .. }, Ok(())) => {
                 shared.fence.forget(*number);
                 *sweep = Sweep::Wanted;

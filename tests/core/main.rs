@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test awaits the tasks that it begins")]
 
 mod calls;
+mod ends;
 #[cfg(feature = "faults")]
 mod faults;
 mod fixture;

@@ -91,7 +91,9 @@ async fn state_that_was_stored_before_initialisation_is_not_a_snapshot() {
     let ops = vec![RowOp::PutState(Bytes::from_static(b"half"))];
     let generation = fixture.store.open_generation(fixture.row.number);
     let store = fixture.store.actor(fixture.row.number);
-    commit(&*store, WriteBatch { generation, ops, alarm: None }).await.unwrap();
+    commit(&*store, WriteBatch { generation, ops, alarm: None, fails_generation: false })
+        .await
+        .unwrap();
 
     let actor = fixture.started().await;
 
@@ -106,7 +108,9 @@ async fn an_initialised_actor_without_state_creates_it_again_but_is_not_new() {
     let ops = vec![RowOp::PutInitialized(true)];
     let generation = fixture.store.open_generation(fixture.row.number);
     let store = fixture.store.actor(fixture.row.number);
-    commit(&*store, WriteBatch { generation, ops, alarm: None }).await.unwrap();
+    commit(&*store, WriteBatch { generation, ops, alarm: None, fails_generation: false })
+        .await
+        .unwrap();
     *fixture.script.state.lock() = Some(Bytes::from_static(b"s1"));
 
     let actor = fixture.started().await;

@@ -21,7 +21,7 @@ async fn a_destroyed_actor_is_gone_and_its_key_is_free() {
     assert_eq!(place.script.count("on_destroy"), 1);
     assert_eq!(code(place.call(get("a"), "echo", "").await), "actor/not_found");
     assert_eq!(code(place.call(Address::Id(id), "echo", "").await), "actor/not_found");
-    assert_eq!(place.call(or_create("a"), "get", "").await.unwrap(), "");
+    assert_eq!(place.call(or_create("a"), "get", "").await.unwrap(), "new", "a fresh state");
     assert_ne!(place.resolve(get("a")).await.unwrap().id, id);
 }
 

@@ -87,7 +87,7 @@ async fn a_generation_that_the_store_revoked_does_not_live_on() {
     place.call(get("a"), "set", "lost").await.unwrap();
     place.until(|| place.script.alive() == 0).await;
 
-    assert_eq!(place.call(get("a"), "get", "").await.unwrap(), "");
+    assert_eq!(place.call(get("a"), "get", "").await.unwrap(), "new", "what create_state makes");
     assert!(place.script.newest().generation() > revoked.generation());
     assert_eq!(place.script.overlaps(), 0);
 }

@@ -87,7 +87,12 @@ pub fn all() -> ListFilter {
 
 /// A batch that puts a state.
 pub fn state(generation: Generation, state: impl Into<Bytes>) -> WriteBatch {
-    WriteBatch { generation, ops: vec![RowOp::PutState(state.into())], alarm: None }
+    WriteBatch {
+        generation,
+        ops: vec![RowOp::PutState(state.into())],
+        alarm: None,
+        fails_generation: false,
+    }
 }
 
 /// Puts a state and waits until it is durable.

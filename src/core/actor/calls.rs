@@ -8,7 +8,8 @@
 //!
 //! 1. A call is answered at most once, and released exactly once.
 //! 2. Calls are numbered in the order of acceptance, and their deadlines grow
-//!    with their numbers, since all calls of an actor have the same timeout.
+//!    with their numbers, since all calls of an actor have the same timeout and
+//!    the clock is read under the lock.
 //! 3. A call is admitted in place only when nothing accepted earlier is still
 //!    not begun, so functions begin in the order of acceptance whatever the way.
 
@@ -87,11 +88,14 @@ pub(crate) struct Calls {
     open: BTreeMap<CallId, OpenCall>,
     /// Queued calls in `open`, counted so that admission need not look.
     queued: usize,
+    /// No call before this one waits for an answer: an answered call never waits
+    /// again, so functions that hang are passed over once.
+    first_unanswered: CallId,
 }
 
 impl Calls {
     pub(crate) fn new(timeout: Duration) -> Self {
-        Self { timeout, last: 0, open: BTreeMap::new(), queued: 0 }
+        Self { timeout, last: 0, open: BTreeMap::new(), queued: 0, first_unanswered: CallId(0) }
     }
 
     fn insert(&mut self, way: Way, now: Instant) -> CallId {
@@ -161,21 +165,25 @@ impl Calls {
     }
 
     /// Answers a call whose function goes on: its caller gave up, or its
-    /// deadline passed. `false` when it was answered before.
+    /// deadline passed. `None` when it was answered before, else who waits, if that
+    /// is not a caller in place.
     pub(crate) fn answer(&mut self, call: CallId) -> Option<Option<Reply<Bytes>>> {
         let open = self.open.get_mut(&call)?;
         (!open.is_answered()).then(|| open.answer())
     }
 
     /// The first deadline of a call that is not answered.
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.open.values().find(|open| !open.is_answered()).map(|open| open.deadline)
+    pub(crate) fn next_deadline(&mut self) -> Option<Instant> {
+        let waiting = self.open.range(self.first_unanswered..);
+        let first = waiting.into_iter().find(|(_, open)| !open.is_answered());
+        self.first_unanswered = first.map_or(CallId(self.last + 1), |(call, _)| *call);
+        first.map(|(_, open)| open.deadline)
     }
 
     /// The calls that are not answered and whose deadline has come.
     pub(crate) fn overdue(&self, now: Instant) -> Vec<CallId> {
         self.open
-            .iter()
+            .range(self.first_unanswered..)
             .take_while(|(_, open)| open.deadline <= now)
             .filter(|(_, open)| !open.is_answered())
             .map(|(call, _)| *call)

@@ -3,7 +3,8 @@
 //!
 //! # Invariants
 //!
-//! 1. The state in memory is published only after the store has taken it.
+//! 1. The state in memory is published only after the store has taken it, the very
+//!    first excepted, which `create_state` makes for `on_create` to read.
 //! 2. A snapshot asked for under an outdated epoch is thrown away and asked for
 //!    again: it is outdated, not an error.
 //! 3. With durability `reply`, a commit that failed breaks the generation, so
@@ -15,13 +16,13 @@ use std::sync::Arc;
 
 use super::Actor;
 use super::effect::{CommitOrigin, Effect, Output};
-use super::gate::{CommitNumber, Required};
+use super::gate::CommitNumber;
 use super::lifecycle::Phase;
 use super::machine::Machine;
 use super::save_queue::{SaveRequest, Wait};
 use crate::core::behavior::{ActorEvent, Reply, SerializeReason, StateDelta};
 use crate::core::config::Durability;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::store::StoreError;
 use crate::time::Instant;
 
@@ -35,21 +36,20 @@ impl Actor {
 
     /// The author's side answered with a snapshot.
     fn serialized(self: &Arc<Self>, revision: u64, epoch: u64, deltas: Result<Vec<StateDelta>>) {
-        self.step(|machine, now| {
-            machine.serializing = false;
-            if machine.is_over() {
-                return;
+        let broken = self.step(|machine, now| {
+            // One that was given up is nobody's any more.
+            if machine.is_over()
+                || machine.snapshot.take_if(|asked| asked.revision == revision).is_none()
+            {
+                return None;
             }
             match deltas {
-                Err(error) => {
-                    tracing::error!(actor_id = %self.identity.id, %error, "could not serialise the state");
-                    self.save_failed(machine, revision, now, &error);
-                }
-                Ok(_) if machine.state.epoch != epoch => machine.saves.outdated(now),
+                Err(error) => return self.snapshot_failed(machine, revision, now, error),
                 Ok(deltas) if deltas.is_empty() => {
                     let waiters = machine.saves.written(revision, now);
                     nothing_to_save(machine, waiters);
                 }
+                Ok(_) if machine.state.epoch != epoch => machine.saves.outdated(now),
                 Ok(deltas) => {
                     machine.begin_commit(deltas, Vec::new(), |state| CommitOrigin {
                         revision,
@@ -58,7 +58,42 @@ impl Actor {
                     });
                 }
             }
+            None
         });
+        if let Some(error) = broken {
+            self.break_generation(error);
+        }
+    }
+
+    /// A snapshot could not be had. With durability `reply` outputs wait for it, and
+    /// would for ever: the error is returned, to break the generation.
+    fn snapshot_failed(
+        &self,
+        machine: &mut Machine,
+        revision: u64,
+        now: Instant,
+        error: Error,
+    ) -> Option<Error> {
+        let (actor_id, shown) = (self.identity.id, error.clone());
+        machine.log(move || tracing::error!(%actor_id, error = %shown, "no snapshot of the state"));
+        if self.config.durability == Durability::Reply {
+            return Some(error);
+        }
+        let waiters = machine.saves.failed(revision, now);
+        tell(machine, waiters, &Err(error));
+        None
+    }
+
+    /// Gives up a snapshot that takes too long; its late answer is nobody's.
+    pub(super) fn time_out_snapshot(self: &Arc<Self>, machine: &mut Machine, now: Instant) {
+        let Some(given_up) = machine.snapshot.take_if(|asked| asked.deadline <= now) else {
+            return;
+        };
+        let revision = given_up.revision;
+        let error = Error::internal("the serialisation of the state timed out");
+        if let Some(error) = self.snapshot_failed(machine, revision, now, error) {
+            machine.effects.push_back(Effect::Break(error));
+        }
     }
 
     /// Begins a commit of what the author's side hands over. `None` when the
@@ -72,12 +107,17 @@ impl Actor {
     /// that fails at once is not missed.
     pub(crate) fn save_state(self: &Arc<Self>, deltas: Vec<StateDelta>, reply: Reply<()>) {
         self.step(|machine, now| {
-            let output = Output::Flushed(reply, Ok(()));
+            let empty = deltas.is_empty();
             match push(machine, deltas, now) {
-                Some(number) => machine.hold(Required::Commit(number), output),
+                Some(_) if empty => {
+                    let required = machine.gate.fence(false);
+                    machine.hold(required, Output::Flushed(reply, Ok(())));
+                }
+                Some(number) => machine.watch_commit(number, reply),
                 None => {
                     let error = machine.broken.clone().unwrap_or_else(|| self.stopping());
-                    machine.effects.push_back(Effect::Release(output.fail(error)));
+                    let refused = Output::Flushed(reply, Err(error));
+                    machine.effects.push_back(Effect::Release(refused));
                 }
             }
         });
@@ -104,6 +144,11 @@ impl Actor {
     /// Asks for a save and for word of its end.
     pub(crate) fn request_save_and_wait(self: &Arc<Self>, request: SaveRequest, reply: Reply<()>) {
         self.step(|machine, now| {
+            if let Some(error) = self.no_save_yet(machine) {
+                let refused = Output::Flushed(reply, Err(error));
+                machine.effects.push_back(Effect::Release(refused));
+                return;
+            }
             let revision = machine.saves.request(self.urgency(request), now);
             match machine.saves.wait(revision, reply) {
                 Wait::Waits => {}
@@ -126,7 +171,14 @@ impl Actor {
     /// Answers when everything so far is durable.
     pub(crate) fn flushed(self: &Arc<Self>, reply: Reply<()>) {
         self.step(|machine, now| {
-            if machine.saves.requested() {
+            let error = machine.broken.clone().or_else(|| self.no_save_yet(machine));
+            let over = machine.is_over().then(|| self.stopping()).filter(|_| machine.is_dirty());
+            if let Some(error) = error.or(over) {
+                let refused = Output::Flushed(reply, Err(error));
+                machine.effects.push_back(Effect::Release(refused));
+                return;
+            }
+            if machine.saves.is_open() {
                 machine.saves.request(SaveRequest { immediate: true, max_wait: None }, now);
             }
             let required = machine.gate.fence(machine.is_dirty());
@@ -134,11 +186,17 @@ impl Actor {
         });
     }
 
-    /// Answers when this commit is durable.
-    pub(super) fn wait_durable(self: &Arc<Self>, number: CommitNumber, reply: Reply<()>) {
-        self.step(|machine, _| {
-            machine.hold(Required::Commit(number), Output::Flushed(reply, Ok(())));
-        });
+    /// Why nobody can wait for a save now: a new actor is stored for the first time
+    /// when its first hooks have ended, and they must not wait for that.
+    fn no_save_yet(&self, machine: &Machine) -> Option<Error> {
+        let waits = machine.lifecycle.phase() == Phase::Loading && !machine.state.initialized;
+        waits.then(|| {
+            Error::new(
+                ErrorCode::new("actor", "starting"),
+                "a new actor is stored once onCreate has ended, so nothing can wait for it before",
+            )
+            .with_actor(self.identity.specifier())
+        })
     }
 
     /// The store answered a commit.
@@ -161,22 +219,30 @@ impl Actor {
                     for output in machine.gate.durable(number) {
                         machine.effects.push_back(Effect::Release(output));
                     }
+                    machine.tell_commit(number, &Ok(()));
                     let waiters = if origin.pulled {
                         machine.saves.written(origin.revision, now)
                     } else {
                         machine.saves.written_directly(origin.revision, now)
                     };
-                    tell_saved(machine, waiters);
+                    tell(machine, waiters, &Ok(()));
                     machine.deliver(ActorEvent::Committed { number, result: Ok(()) });
                     None
                 }
                 Err(error) if self.retries(&error) => {
-                    tracing::warn!(actor_id = %self.identity.id, %error, "a save failed");
                     let error = Error::from(error).with_actor(self.identity.specifier());
+                    let (actor_id, shown) = (self.identity.id, error.clone());
+                    machine.log(move || tracing::warn!(%actor_id, error = %shown, "a save failed"));
                     for output in machine.gate.give_up(number) {
                         machine.effects.push_back(Effect::Release(output.fail(error.clone())));
                     }
-                    self.save_failed(machine, origin.revision, now, &error);
+                    machine.tell_commit(number, &Err(error.clone()));
+                    let waiters = if origin.pulled {
+                        machine.saves.failed(origin.revision, now)
+                    } else {
+                        machine.saves.failed_directly(origin.revision, now)
+                    };
+                    tell(machine, waiters, &Err(error.clone()));
                     machine.deliver(ActorEvent::Committed { number, result: Err(error) });
                     None
                 }
@@ -197,23 +263,16 @@ impl Actor {
                 StoreError::Full { .. } | StoreError::Busy { .. } | StoreError::Overloaded { .. }
             )
     }
-
-    fn save_failed(&self, machine: &mut Machine, revision: u64, now: Instant, error: &Error) {
-        for waiter in machine.saves.failed(revision, now) {
-            let output = Output::Flushed(waiter, Err(error.clone()));
-            machine.effects.push_back(Effect::Release(output));
-        }
-    }
 }
 
 /// See [`Actor::commit_state`].
 fn push(machine: &mut Machine, deltas: Vec<StateDelta>, now: Instant) -> Option<CommitNumber> {
-    let open = matches!(
-        machine.lifecycle.phase(),
-        Phase::Loading | Phase::Started | Phase::SleepGrace | Phase::DestroyGrace
-    );
-    if machine.is_over() || !open || !machine.state.initialized {
+    if !machine.may_push() {
         return None;
+    }
+    // A snapshot that is on its way is older than what is handed over here.
+    if machine.snapshot.is_some() {
+        machine.state.epoch += 1;
     }
     machine.pushes_pending = false;
     let revision = machine.saves.begin_directly();
@@ -238,9 +297,9 @@ pub(super) fn nothing_to_save(machine: &mut Machine, waiters: Vec<Reply<()>>) {
     }
 }
 
-/// Tells those who waited for a save that it is durable.
-fn tell_saved(machine: &mut Machine, waiters: Vec<Reply<()>>) {
+/// Tells those who waited for a save how it ended.
+fn tell(machine: &mut Machine, waiters: Vec<Reply<()>>, result: &Result<()>) {
     for waiter in waiters {
-        machine.effects.push_back(Effect::Release(Output::Flushed(waiter, Ok(()))));
+        machine.effects.push_back(Effect::Release(Output::Flushed(waiter, result.clone())));
     }
 }

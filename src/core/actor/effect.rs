@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::gate::CommitNumber;
 use super::lifecycle::StopReason;
 use crate::core::behavior::{ActorEvent, Reply, StopOutcome};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::WriteBatch;
 use crate::time::Instant;
 
@@ -24,10 +24,23 @@ pub(super) enum Effect {
     SendIntent,
     /// Let an output leave.
     Release(Output),
+    /// Write to the log.
+    Log(LogLine),
     /// Begin the task that waits for the grace period to end.
     BeginGrace(StopReason),
+    /// End the generation: its memory is void.
+    Break(Error),
     /// Tell the host that the generation ended.
     Stopped(StopOutcome),
+}
+
+/// A line of the log that was decided on under the lock and is written after it.
+pub(super) struct LogLine(pub(super) Box<dyn FnOnce() + Send>);
+
+impl std::fmt::Debug for LogLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LogLine")
+    }
 }
 
 /// Which save a commit belongs to, and what it publishes.
@@ -60,7 +73,7 @@ impl Output {
     }
 
     /// Makes it say `error` in place of what it was to say.
-    pub(super) fn fail(self, error: crate::error::Error) -> Self {
+    pub(super) fn fail(self, error: Error) -> Self {
         match self {
             Self::Answer(reply, _) => Self::Answer(reply, Err(error)),
             Self::Flushed(reply, _) => Self::Flushed(reply, Err(error)),

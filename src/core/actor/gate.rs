@@ -69,6 +69,8 @@ pub struct Gate<T> {
     /// In the order of leaving. What they wait for never falls from front to back,
     /// so all that wait for [`Required::Next`] are at the back (invariant 2).
     waiting: VecDeque<(Required, T)>,
+    /// Set by `close`, never cleared: no commit will carry the state any more.
+    closed: bool,
     /// Set by `fail`, never cleared.
     broken: bool,
 }
@@ -81,6 +83,7 @@ impl<T> Gate<T> {
             begun: CommitNumber(0),
             durable: CommitNumber(0),
             waiting: VecDeque::new(),
+            closed: false,
             broken: false,
         }
     }
@@ -120,7 +123,7 @@ impl<T> Gate<T> {
 
     /// Offers an output that has to wait for `required`.
     pub fn hold(&mut self, required: Required, output: T) -> Held<T> {
-        if self.broken {
+        if self.broken || (self.closed && required == Required::Next) {
             return Held::Broken(output);
         }
         let required = match required {
@@ -149,6 +152,16 @@ impl<T> Gate<T> {
     pub fn settle(&mut self) -> Vec<T> {
         self.bind_next();
         self.release()
+    }
+
+    /// Notes that no further commit will carry the state. Returns what waited for
+    /// one, which now must fail; so must whatever would wait for one later. What
+    /// waits for a commit that has begun waits on.
+    #[must_use = "what is returned must fail"]
+    pub fn close(&mut self) -> Vec<T> {
+        self.closed = true;
+        let bound = self.waiting.partition_point(|(required, _)| *required != Required::Next);
+        self.waiting.drain(bound..).map(|(_, output)| output).collect()
     }
 
     /// Breaks the gate because a commit failed; returns everything that waited, in

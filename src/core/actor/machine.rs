@@ -6,7 +6,8 @@
 //! # Invariants
 //!
 //! 1. Effects are queued in the order of the changes that caused them.
-//! 2. After every step `armed` is no later than the next thing that is due.
+//! 2. After every step a tick is on its way that is no later than the next thing
+//!    that is due, and no two are on their way for the same moment.
 //! 3. `idle_since` is set exactly while nothing keeps a started actor awake.
 //! 4. Once the generation is over, its author's side hears of nothing more.
 
@@ -18,18 +19,21 @@ use tokio::sync::Notify;
 
 use super::activity::{Activity, CanSleep};
 use super::calls::Calls;
-use super::effect::{CommitOrigin, Effect, Output};
+use super::effect::{CommitOrigin, Effect, LogLine, Output};
 use super::gate::{CommitNumber, Gate, Held, Required};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
 use super::run_handler::RunHandler;
 use super::save_queue::SaveQueue;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
-use crate::core::config::ActorConfig;
+use crate::core::config::{ActorConfig, Durability};
 use crate::core::warnings::WarningWindows;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::ids::Generation;
 use crate::store::{RowOp, WriteBatch};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
+
+/// How long a snapshot may take.
+const SNAPSHOT_LIMIT: Duration = Duration::from_secs(15);
 
 /// What is kept of the stored record, and how snapshots are told apart.
 #[derive(Debug, Default)]
@@ -41,6 +45,15 @@ pub(super) struct StateCell {
     /// Raised wherever a serialised snapshot becomes outdated; one that was
     /// asked for under an older epoch is thrown away.
     pub(super) epoch: u64,
+}
+
+/// A snapshot that is on its way.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    /// The save request that it covers, by which its answer is known.
+    pub(super) revision: u64,
+    /// When it counts as failed.
+    pub(super) deadline: Instant,
 }
 
 /// The window between a stop command and the last save.
@@ -67,20 +80,29 @@ pub(super) struct Machine {
     pub(super) run: RunHandler,
     pub(super) state: StateCell,
     pub(super) grace: Option<Grace>,
+    /// Attempts of `run` that were replaced and have not ended; they hold the actor
+    /// as the current one does.
+    pub(super) replaced_runs: usize,
+    /// What the gauges were last told.
+    pub(super) shown: [usize; 3],
     /// A stop that came before the start was over.
     pub(super) parked_stop: Option<StopReason>,
     /// Why the memory of this generation is void.
     pub(super) broken: Option<Error>,
     /// The author's side has changed the state and will push a commit.
     pub(super) pushes_pending: bool,
-    /// The author's side was asked for a snapshot and has not answered.
-    pub(super) serializing: bool,
+    /// The snapshot that the author's side was asked for and has not answered.
+    pub(super) snapshot: Option<Snapshot>,
+    /// Who waits for one certain commit. Apart from the gate, since the core's own
+    /// steps wait here and must not queue behind outputs.
+    commit_waiters: Vec<(CommitNumber, Reply<()>)>,
     /// Commits that the store has not answered.
     pub(super) writes_in_flight: usize,
     /// Since when nothing keeps the actor awake (invariant 3).
     idle_since: Option<Instant>,
-    /// The earliest tick that is on its way (invariant 2).
-    pub(super) armed: Option<Instant>,
+    /// The ticks that are on their way, the earliest last. One is pushed only when
+    /// it is earlier than all, so there are few (invariant 2).
+    armed: Vec<Instant>,
     /// What is to be done after the unlock.
     pub(super) effects: VecDeque<Effect>,
     /// Which warnings this actor has had lately.
@@ -103,13 +125,16 @@ impl Machine {
             run: RunHandler::new(config.restarts_run),
             state: StateCell::default(),
             grace: None,
+            replaced_runs: 0,
+            shown: [0; 3],
             parked_stop: None,
             broken: None,
             pushes_pending: false,
-            serializing: false,
+            snapshot: None,
+            commit_waiters: Vec::new(),
             writes_in_flight: 0,
             idle_since: None,
-            armed: None,
+            armed: Vec::new(),
             effects: VecDeque::new(),
             warnings: WarningWindows::default(),
             performing: false,
@@ -132,7 +157,7 @@ impl Machine {
 
     /// Whether the state in memory may differ from what the store was last given.
     pub(super) fn is_dirty(&self) -> bool {
-        self.pushes_pending || self.serializing || self.saves.is_open()
+        self.pushes_pending || self.snapshot.is_some() || self.saves.is_open()
     }
 
     /// What an output must wait for that is made now.
@@ -186,9 +211,30 @@ impl Machine {
         // may reveal it waits for the next.
         let number = self.gate.begin(!(origin.pulled && self.saves.is_open()));
         self.writes_in_flight += 1;
-        let batch = WriteBatch { generation: self.generation, ops, alarm: None };
+        let batch = WriteBatch {
+            generation: self.generation,
+            ops,
+            alarm: None,
+            fails_generation: self.config.durability == Durability::Reply,
+        };
         self.effects.push_back(Effect::Commit { number, batch, origin });
         number
+    }
+
+    /// Whether a save may begin: a hook or an action that waits for one must not
+    /// wait in vain. Before the first save there is nothing to save yet, and the
+    /// last one is no other's.
+    fn saves_now(&self) -> bool {
+        match self.lifecycle.phase() {
+            Phase::Loading => self.state.initialized,
+            Phase::Started | Phase::SleepGrace | Phase::DestroyGrace => true,
+            Phase::SleepFinalize | Phase::Destroying | Phase::Terminated => false,
+        }
+    }
+
+    /// Whether the author's side may push a commit.
+    pub(super) fn may_push(&self) -> bool {
+        !self.is_over() && self.saves_now()
     }
 
     /// Asks the author's side for a snapshot when a save is due.
@@ -197,13 +243,12 @@ impl Machine {
         now: Instant,
         ask: impl FnOnce(u64, u64) -> ActorEvent,
     ) {
-        let saves_now = matches!(self.lifecycle.phase(), Phase::Started | Phase::SleepGrace);
         let due = self.saves.due().is_some_and(|due| due <= now);
-        if !saves_now || !due || self.saves.is_saving() || self.is_over() {
+        if !self.saves_now() || !due || self.saves.is_saving() || self.is_over() {
             return;
         }
         let revision = self.saves.begin(now);
-        self.serializing = true;
+        self.snapshot = Some(Snapshot { revision, deadline: now + SNAPSHOT_LIMIT });
         let event = ask(revision, self.state.epoch);
         self.deliver(event);
     }
@@ -236,11 +281,47 @@ impl Machine {
             self.idle_since = None;
         }
         if let Some(due) = self.next_due()
-            && self.armed.is_none_or(|armed| due < armed)
+            && self.armed.last().is_none_or(|armed| due < *armed)
         {
-            self.armed = Some(due);
+            self.armed.push(due);
             self.effects.push_back(Effect::Arm(due));
         }
+    }
+
+    /// Notes that the ticks up to `now` have come.
+    pub(super) fn disarm(&mut self, now: Instant) {
+        while self.armed.last().is_some_and(|armed| *armed <= now) {
+            self.armed.pop();
+        }
+    }
+
+    /// Tells `reply` how a commit ends. To be called in the step that begins it.
+    pub(super) fn watch_commit(&mut self, number: CommitNumber, reply: Reply<()>) {
+        self.commit_waiters.push((number, reply));
+    }
+
+    /// Tells those who wait for this commit, and for no other, how it ended.
+    pub(super) fn tell_commit(&mut self, number: CommitNumber, result: &Result<()>) {
+        let done = self.commit_waiters.extract_if(.., |(wanted, _)| *wanted == number);
+        for (_, reply) in done {
+            self.effects.push_back(Effect::Release(Output::Flushed(reply, result.clone())));
+        }
+    }
+
+    /// Lets no further commit of the state begin: what waits for one fails.
+    pub(super) fn close_gate(&mut self, error: &Error) {
+        for output in self.gate.close() {
+            self.effects.push_back(Effect::Release(output.fail(error.clone())));
+        }
+        for waiter in self.saves.close() {
+            let output = Output::Flushed(waiter, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
+        }
+    }
+
+    /// Writes to the log after the unlock.
+    pub(super) fn log(&mut self, line: impl FnOnce() + Send + 'static) {
+        self.effects.push_back(Effect::Log(LogLine(Box::new(line))));
     }
 
     /// Whether the idle time is over.
@@ -254,14 +335,14 @@ impl Machine {
     }
 
     /// The next moment at which something is due by itself.
-    fn next_due(&self) -> Option<Instant> {
-        let saves_now = matches!(self.lifecycle.phase(), Phase::Started | Phase::SleepGrace)
-            && !self.saves.is_saving();
+    fn next_due(&mut self) -> Option<Instant> {
+        let saves_now = self.saves_now() && !self.saves.is_saving();
         [
             self.idle_since.map(|since| since + self.config.sleep_timeout),
             self.saves.due().filter(|_| saves_now),
             self.calls.next_deadline(),
             self.run.restart_due(),
+            self.snapshot.as_ref().map(|snapshot| snapshot.deadline),
         ]
         .into_iter()
         .flatten()
@@ -289,6 +370,10 @@ impl Machine {
             self.effects.push_back(Effect::Release(output.fail(error.clone())));
         }
         for waiter in self.saves.close() {
+            let output = Output::Flushed(waiter, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
+        }
+        for (_, waiter) in std::mem::take(&mut self.commit_waiters) {
             let output = Output::Flushed(waiter, Err(error.clone()));
             self.effects.push_back(Effect::Release(output));
         }

@@ -119,12 +119,13 @@ impl Actor {
 
     /// Locks, takes one step, unlocks, and performs what became necessary.
     fn step<R>(self: &Arc<Self>, step: impl FnOnce(&mut Machine, Instant) -> R) -> R {
-        let now = self.runtime.clock().now();
         let (result, perform, drained, watched) = {
             let mut machine = self.machine.lock();
+            let now = self.runtime.clock().now();
             let result = step(&mut machine, now);
             machine.start_due_save(now, |revision, epoch| self.ask_for_snapshot(revision, epoch));
             machine.settle(now);
+            self.show_counts(&mut machine);
             let perform = !machine.effects.is_empty() && !machine.performing;
             machine.performing |= perform;
             let drained = match machine.grace_drained() {
@@ -185,18 +186,30 @@ impl Actor {
                 }
             }
             Effect::Release(output) => output.leave(),
+            Effect::Log(line) => (line.0)(),
             Effect::BeginGrace(reason) => self.begin_grace(reason),
-            Effect::Stopped(outcome) => {
-                self.deliver(ActorEvent::Stopped(outcome.clone()));
-                self.tokens.abort.cancel();
-                if matches!(outcome, StopOutcome::Broken(_) | StopOutcome::StartFailed(_)) {
-                    self.tokens.deadline.cancel();
-                }
-                self.tokens.over.cancel();
-                self.metrics.stop();
-                self.host.stopped(&self.context(), outcome);
-            }
+            Effect::Break(error) => self.break_generation(error),
+            Effect::Stopped(outcome) => self.perform_stopped(outcome),
         }
+    }
+
+    /// The generation is over. Whatever the author's side makes of it, the host
+    /// hears of it, or it would wait for ever.
+    fn perform_stopped(self: &Arc<Self>, outcome: StopOutcome) {
+        let told = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            self.deliver(ActorEvent::Stopped(outcome.clone()));
+        }));
+        if let Err(panic) = told {
+            let text = panic_text(panic.as_ref());
+            tracing::error!(actor_id = %self.identity.id, panic = text, "the author's side panicked as it was told of the end");
+        }
+        self.tokens.abort.cancel();
+        if matches!(outcome, StopOutcome::Broken(_) | StopOutcome::StartFailed(_)) {
+            self.tokens.deadline.cancel();
+        }
+        self.tokens.over.cancel();
+        self.metrics.stop();
+        self.host.stopped(&self.context(), outcome);
     }
 
     fn deliver(&self, event: ActorEvent) {
@@ -237,11 +250,12 @@ impl Actor {
 impl Timed for Actor {
     fn tick(self: Arc<Self>) {
         self.step(|machine, now| {
-            machine.armed = None;
+            machine.disarm(now);
             if machine.is_over() {
                 return;
             }
             self.time_out_calls(machine, now);
+            self.time_out_snapshot(machine, now);
             self.restart_due_run(machine, now);
             if machine.idle_elapsed(now) {
                 machine.restart_idle();

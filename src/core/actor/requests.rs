@@ -218,7 +218,8 @@ impl Actor {
         match machine.lifecycle.request_sleep() {
             Ok(_) => machine.effects.push_back(Effect::SendIntent),
             Err(error) => {
-                tracing::debug!(actor_id = %self.identity.id, %error, "idle, but not to sleep");
+                let actor_id = self.identity.id;
+                machine.log(move || tracing::debug!(%actor_id, %error, "idle, but not to sleep"));
             }
         }
     }
@@ -227,6 +228,12 @@ impl Actor {
     /// waits for it.
     pub(crate) fn stop(self: &Arc<Self>, reason: StopReason) {
         self.step(|machine, now| self.enter_grace(machine, reason, now));
+    }
+
+    /// Notes a change of phase in the log.
+    pub(super) fn log_phase(&self, machine: &mut Machine) {
+        let (actor_id, phase) = (self.identity.id, machine.lifecycle.phase().label());
+        machine.log(move || tracing::info!(%actor_id, phase, "lifecycle transition"));
     }
 
     /// `actor/stopping`, naming the actor.
@@ -261,14 +268,18 @@ impl Actor {
             }
             Grace::Already { conflicting } => {
                 if conflicting {
-                    tracing::warn!(
-                        actor_id = %self.identity.id,
-                        reason = reason.label(),
-                        "a stop for another reason is ignored: the actor is stopping"
-                    );
+                    let (actor_id, reason) = (self.identity.id, reason.label());
+                    machine.log(move || {
+                        tracing::warn!(
+                            %actor_id,
+                            reason,
+                            "a stop for another reason is ignored: the actor is stopping"
+                        );
+                    });
                 }
             }
             Grace::Entered => {
+                self.log_phase(machine);
                 machine.grace = Some(machine::Grace {
                     reason,
                     deadline: now + self.config.effective_sleep_grace_period(),

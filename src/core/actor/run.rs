@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //!
-//! 1. An attempt that was replaced changes nothing when it ends.
+//! 1. An attempt that was replaced goes on until it ends by itself, and holds the
+//!    actor until then; its end begins nothing.
 //! 2. A `run` that ends because the actor stops (`actor/aborted`) has not failed.
 
 use std::sync::Arc;
@@ -38,6 +39,9 @@ impl Actor {
                 return RunEnd::Stale;
             }
             let end = machine.run.ended(attempt, failure.is_some(), now);
+            if end == RunEnd::Stale {
+                machine.replaced_runs = machine.replaced_runs.saturating_sub(1);
+            }
             note_run(machine);
             end
         });
@@ -72,6 +76,7 @@ impl Actor {
             if !machine.lifecycle.started() || machine.grace.is_some() {
                 return Err(LifecycleError::Stopping.into());
             }
+            machine.replaced_runs += usize::from(machine.run.is_active());
             let attempt = machine.run.restart();
             self.deliver_run(machine, attempt);
             Ok(())
@@ -80,6 +85,6 @@ impl Actor {
 }
 
 fn note_run(machine: &mut Machine) {
-    machine.activity.run_active = machine.run.is_active();
+    machine.activity.run_active = machine.run.is_active() || machine.replaced_runs > 0;
     machine.activity.run_restarting = machine.run.is_restarting();
 }

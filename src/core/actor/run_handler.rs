@@ -62,7 +62,7 @@ impl RunHandler {
     }
 
     /// Begins an attempt because somebody demanded it, whatever the last one does;
-    /// returns its number. The caller aborts the last one if it is active.
+    /// returns its number. One that is active goes on, and its end is stale.
     pub fn restart(&mut self) -> u64 {
         self.last_restart = None;
         self.start()

@@ -195,9 +195,9 @@ impl<W> SaveQueue<W> {
         self.request(SaveRequest { immediate: true, max_wait: None }, now);
     }
 
-    /// The save that covers `revision` failed; returns those who waited for it.
-    /// Its requests stay, without their hurry, and count as made now (invariants 5
-    /// and 6).
+    /// The running save failed, which covers `revision`; returns those who waited
+    /// for it. Its requests stay, without their hurry, and count as made now
+    /// (invariants 5 and 6).
     #[must_use = "who is returned must be told that the save failed"]
     pub fn failed(&mut self, revision: u64, now: Instant) -> Vec<W> {
         // Only its own requests lose their hurry; nobody has tried the newer ones.
@@ -206,6 +206,13 @@ impl<W> SaveQueue<W> {
         {
             self.open = Urgency::default();
         }
+        self.failed_directly(revision, now)
+    }
+
+    /// A save failed that was not begun through [`SaveQueue::begin`]; one that was
+    /// goes on. Otherwise as [`SaveQueue::failed`].
+    #[must_use = "who is returned must be told that the save failed"]
+    pub fn failed_directly(&mut self, revision: u64, now: Instant) -> Vec<W> {
         self.failed_revision = self.failed_revision.max(revision);
         self.throttled_from = Some(now);
         self.due = None;

@@ -16,11 +16,21 @@ use super::Actor;
 use super::effect::{CommitOrigin, Effect, Output};
 use super::lifecycle::StopReason;
 use crate::core::behavior::{ActorEvent, Hook, Reply, SerializeReason, StateDelta, StopOutcome};
+use crate::core::config::Durability;
 use crate::error::{Error, Result};
 use crate::time::Duration;
 
 /// The least time that the last serialisation gets.
 const SERIALIZE_CAP: Duration = Duration::from_secs(15);
+
+/// Who ended the saving of a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// Whoever asks.
+    Here,
+    /// Somebody before.
+    Before,
+}
 
 impl Actor {
     /// Begins the task that waits for the grace period to end.
@@ -118,83 +128,137 @@ impl Actor {
     }
 
     async fn finalize(self: &Arc<Self>, reason: StopReason) -> Result<StopOutcome> {
-        self.step(|machine, _| machine.lifecycle.finalize());
-        if let Some(deltas) = self.last_snapshot().await? {
-            self.last_save(deltas).await?;
-        }
-        self.tasks.close().await;
-        self.tell_stopping();
-        let begun = self.machine.lock().gate.begun();
-        self.durable(begun).await?;
+        // A commit that fails leaves the state dirty, and the author's side must have
+        // heard so before it is asked for the last snapshot.
+        self.or_over(self.writes_answered()).await?;
+        self.last_save().await?;
+        self.or_over(self.tasks.close()).await?;
+        self.answer_open_calls();
+        self.or_over(self.writes_answered()).await?;
         Ok(match reason {
             StopReason::Sleep => StopOutcome::Slept,
             StopReason::Destroy => StopOutcome::Destroyed,
         })
     }
 
-    /// Asks for the last snapshot. `None` when there is none to be had; `Err` when
-    /// the generation was broken meanwhile.
-    async fn last_snapshot(self: &Arc<Self>) -> Result<Option<Vec<StateDelta>>> {
-        if !self.hooks.serialize_state {
-            return Ok(None);
-        }
-        let (reply, deltas) = Reply::channel();
-        let reason = SerializeReason::Save;
-        self.step(|machine, _| machine.deliver(ActorEvent::SerializeState { reason, reply }));
+    /// Asks for the last snapshot and commits it. `Err` when it could not be written
+    /// or the generation was broken meanwhile.
+    async fn last_save(self: &Arc<Self>) -> Result<()> {
+        let (done, outcome) = Reply::channel();
+        let epoch = self.ask_last_snapshot(done);
         let cap = SERIALIZE_CAP.max(self.config.effective_sleep_grace_period());
-        let deltas = self.or_over(async {
+        self.or_over(async {
+            let mut outcome = std::pin::pin!(outcome);
             tokio::select! {
-                deltas = deltas => deltas,
-                () = self.runtime.clock().sleep(cap) => Err(Error::internal("the last serialisation timed out")),
+                biased;
+                outcome = &mut outcome => return outcome,
+                () = self.runtime.clock().sleep(cap) => {}
             }
-        });
-        match deltas.await? {
-            Ok(deltas) => Ok(Some(deltas)),
-            Err(error) => {
-                tracing::error!(actor_id = %self.identity.id, %error, "the last state could not be serialised");
-                Ok(None)
+            let error = Error::internal("the last serialisation timed out");
+            match self.end_saving(epoch, 0, Err(error), Reply::new(|_| {})) {
+                Ended::Here => Ok(()),
+                // It has just arrived, and its commit is on its way.
+                Ended::Before => outcome.await,
             }
-        }
+        })
+        .await?
     }
 
-    async fn last_save(self: &Arc<Self>, deltas: Vec<StateDelta>) -> Result<()> {
-        let number = self.step(|machine, now| {
-            machine.pushes_pending = false;
-            let revision = machine.saves.begin_directly();
-            if !deltas.is_empty() {
-                return Some(machine.begin_commit(deltas, Vec::new(), |state| CommitOrigin {
-                    revision,
-                    state,
-                    pulled: false,
-                }));
+    /// Asks for the last snapshot; returns the epoch by which its answer is known.
+    fn ask_last_snapshot(self: &Arc<Self>, done: Reply<()>) -> u64 {
+        let asks = self.hooks.serialize_state;
+        let (epoch, unasked) = self.step(|machine, _| {
+            if machine.lifecycle.finalize().is_some() {
+                self.log_phase(machine);
             }
-            let waiters = machine.saves.written_directly(revision, now);
-            super::commits::nothing_to_save(machine, waiters);
-            None
+            // One that is still on its way is older than the one asked for here.
+            machine.snapshot = None;
+            machine.state.epoch += 1;
+            let (epoch, revision) = (machine.state.epoch, machine.saves.request_revision());
+            let actor = Arc::clone(self);
+            let reply = Reply::new(move |deltas| {
+                actor.end_saving(epoch, revision, deltas, done);
+            });
+            if asks {
+                let reason = SerializeReason::Save;
+                machine.deliver(ActorEvent::SerializeState { reason, reply });
+                return (epoch, None);
+            }
+            (epoch, Some(reply))
         });
-        match number {
-            Some(number) => self.durable(number).await,
-            None => Ok(()),
+        if let Some(reply) = unasked {
+            reply.send(Ok(Vec::new()));
         }
+        epoch
     }
 
-    /// Answers everybody who still waits (invariant 4).
-    fn tell_stopping(self: &Arc<Self>) {
+    /// The last snapshot arrived, or will not. Everything about it is decided in the
+    /// step in which it arrives: from then on no change can be stored any more.
+    fn end_saving(
+        self: &Arc<Self>,
+        epoch: u64,
+        revision: u64,
+        deltas: Result<Vec<StateDelta>>,
+        done: Reply<()>,
+    ) -> Ended {
+        let (ended, broken) = self.step(|machine, now| {
+            if machine.is_over() || machine.state.epoch != epoch {
+                machine.effects.push_back(Effect::Release(Output::Flushed(done, Ok(()))));
+                return (Ended::Before, None);
+            }
+            // An answer after the limit finds another epoch.
+            machine.state.epoch += 1;
+            let stopping = self.stopping();
+            match deltas {
+                Ok(deltas) if deltas.is_empty() => {
+                    machine.pushes_pending = false;
+                    let waiters = machine.saves.written_directly(revision, now);
+                    super::commits::nothing_to_save(machine, waiters);
+                    for output in machine.gate.settle() {
+                        machine.effects.push_back(Effect::Release(output));
+                    }
+                    machine.close_gate(&stopping);
+                    machine.effects.push_back(Effect::Release(Output::Flushed(done, Ok(()))));
+                }
+                Ok(deltas) => {
+                    machine.pushes_pending = false;
+                    let number = machine.begin_commit(deltas, Vec::new(), |state| {
+                        CommitOrigin { revision, state, pulled: false }
+                    });
+                    machine.watch_commit(number, done);
+                    machine.close_gate(&stopping);
+                }
+                Err(error) => {
+                    let (actor_id, shown) = (self.identity.id, error.clone());
+                    machine.log(move || {
+                        tracing::error!(%actor_id, error = %shown, "the last state could not be serialised");
+                    });
+                    let lost = self.config.durability == Durability::Reply && machine.is_dirty();
+                    machine.close_gate(&stopping);
+                    machine.effects.push_back(Effect::Release(Output::Flushed(done, Ok(()))));
+                    return (Ended::Here, lost.then_some(error));
+                }
+            }
+            (Ended::Here, None)
+        });
+        // Answers that waited for this state have failed, and it is not stored: the
+        // next generation begins from what is.
+        if let Some(error) = broken {
+            self.break_generation(error);
+        }
+        ended
+    }
+
+    /// Answers the calls whose functions did not end in time (invariant 4).
+    fn answer_open_calls(self: &Arc<Self>) {
         self.step(|machine, _| {
             let stopping = self.stopping();
-            for waiter in machine.saves.close() {
-                let output = Output::Flushed(waiter, Err(stopping.clone()));
-                machine.effects.push_back(Effect::Release(output));
-            }
             for (call, reply) in machine.calls.answer_all() {
                 if let Some(reply) = reply {
                     let output = Output::Answer(reply, Err(stopping.clone()));
                     machine.effects.push_back(Effect::Release(output));
                 }
                 machine.deliver(ActorEvent::CancelCall { call, timed_out: false });
-            }
-            for output in machine.gate.settle() {
-                machine.effects.push_back(Effect::Release(output));
             }
         });
     }
@@ -210,6 +274,7 @@ impl Actor {
                 return;
             }
             machine.calls.clear();
+            machine.close_gate(&self.stopping());
             machine.lifecycle.terminate();
             machine.effects.push_back(Effect::Stopped(outcome));
         });

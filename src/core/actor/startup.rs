@@ -15,8 +15,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 
 use super::Actor;
-use super::effect::{CommitOrigin, Effect};
-use super::gate::CommitNumber;
+use super::effect::{CommitOrigin, Effect, Output};
 use super::lifecycle::LifecycleError;
 use super::requests::callback_timed_out;
 use crate::core::behavior::{
@@ -123,41 +122,50 @@ impl Actor {
         self.commit_initial(created).await
     }
 
-    /// Commits the first snapshot; without one, what `create_state` made.
+    /// Commits the first snapshot; without one, what `create_state` made. It begins
+    /// in the step in which the snapshot arrives, so that it holds all it claims to.
     async fn commit_initial(self: &Arc<Self>, created: Option<Bytes>) -> Result<()> {
-        let mut deltas = if self.hooks.serialize_state {
-            let (reply, deltas) = Reply::channel();
+        let (done, outcome) = Reply::channel();
+        let actor = Arc::clone(self);
+        let reply = Reply::new(move |deltas| actor.begin_initial(created, deltas, done));
+        if self.hooks.serialize_state {
             let reason = SerializeReason::Save;
-            self.step(|machine, _| {
-                machine.deliver(ActorEvent::SerializeState { reason, reply });
-            });
-            self.or_over(deltas).await??
+            self.step(|machine, _| machine.deliver(ActorEvent::SerializeState { reason, reply }));
         } else {
-            Vec::new()
+            reply.send(Ok(Vec::new()));
+        }
+        self.or_over(outcome).await?
+    }
+
+    fn begin_initial(
+        self: &Arc<Self>,
+        created: Option<Bytes>,
+        deltas: Result<Vec<StateDelta>>,
+        done: Reply<()>,
+    ) {
+        let mut deltas = match deltas {
+            Ok(deltas) => deltas,
+            Err(error) => return done.send(Err(error)),
         };
         if deltas.is_empty() {
             deltas.extend(created.map(StateDelta::ActorState));
         }
-        let number =
-            self.step(|machine, _| {
-                machine.state.initialized = true;
-                machine.pushes_pending = false;
-                let revision = machine.saves.begin_directly();
-                if let Some(StateDelta::ActorState(state)) = deltas.last() {
-                    machine.state.current = state.clone();
-                }
-                machine.begin_commit(deltas, vec![RowOp::PutInitialized(true)], |state| {
-                    CommitOrigin { revision, state, pulled: false }
-                })
+        self.step(|machine, _| {
+            if machine.is_over() {
+                machine.effects.push_back(Effect::Release(Output::Flushed(done, Ok(()))));
+                return;
+            }
+            machine.state.initialized = true;
+            machine.pushes_pending = false;
+            let revision = machine.saves.begin_directly();
+            let extra = vec![RowOp::PutInitialized(true)];
+            let number = machine.begin_commit(deltas, extra, |state| CommitOrigin {
+                revision,
+                state,
+                pulled: false,
             });
-        self.durable(number).await
-    }
-
-    /// Resolves when the commit is durable.
-    pub(super) async fn durable(self: &Arc<Self>, number: CommitNumber) -> Result<()> {
-        let (reply, outcome) = Reply::channel();
-        self.wait_durable(number, reply);
-        self.or_over(outcome).await?
+            machine.watch_commit(number, done);
+        });
     }
 
     fn become_ready(self: &Arc<Self>) -> Result<()> {
@@ -165,6 +173,7 @@ impl Actor {
             if machine.is_over() || machine.lifecycle.become_started().is_none() {
                 return false;
             }
+            self.log_phase(machine);
             if self.hooks.run {
                 self.start_run(machine);
             }

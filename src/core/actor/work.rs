@@ -11,10 +11,11 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use super::Actor;
 use super::activity::{Activity, Hold, WorkKind};
+use super::machine::Machine;
 use crate::metrics::KeepAwakeKind;
 use crate::time::Instant;
 
@@ -36,7 +37,6 @@ impl WorkRegion {
         if let Some(task) = kind.user_task() {
             actor.metrics.begin_user_task(task);
         }
-        actor.show_counts();
         Self { actor: Arc::clone(actor), kind, began }
     }
 }
@@ -48,7 +48,6 @@ impl Drop for WorkRegion {
         if let Some(task) = self.kind.user_task() {
             self.actor.metrics.end_user_task(task, now.since(self.began));
         }
-        self.actor.show_counts();
     }
 }
 
@@ -66,6 +65,8 @@ pub(super) struct Tasks(Mutex<TaskSet>);
 struct TaskSet {
     abortable: Vec<JoinHandle<()>>,
     joined: Vec<JoinHandle<()>>,
+    /// What the teardown waits for; a break aborts it all the same.
+    closing: Vec<AbortHandle>,
     /// Set by the teardown, never cleared (invariant 2).
     closed: bool,
 }
@@ -86,6 +87,8 @@ impl Tasks {
                 let mut set = self.0.lock();
                 let taken = (std::mem::take(&mut set.abortable), std::mem::take(&mut set.joined));
                 set.closed |= taken.0.is_empty() && taken.1.is_empty();
+                set.closing =
+                    taken.0.iter().chain(&taken.1).map(JoinHandle::abort_handle).collect();
                 taken
             };
             if abortable.is_empty() && joined.is_empty() {
@@ -103,14 +106,17 @@ impl Tasks {
 
     /// Aborts everything, because the generation is broken.
     pub(super) fn abort_all(&self) {
-        let tasks = {
+        let (tasks, closing) = {
             let mut set = self.0.lock();
             set.closed = true;
             let mut tasks = std::mem::take(&mut set.abortable);
             tasks.append(&mut set.joined);
-            tasks
+            (tasks, std::mem::take(&mut set.closing))
         };
         for task in tasks {
+            task.abort();
+        }
+        for task in closing {
             task.abort();
         }
     }
@@ -175,15 +181,19 @@ impl Actor {
         );
     }
 
-    /// Brings the gauges of what keeps the actor awake up to date.
-    fn show_counts(&self) {
-        let (author, own, shutdown) = self.with_activity(|activity| {
-            let tracked = WorkKind::ALL.iter().map(|kind| activity.count(*kind)).sum();
-            (activity.keep_awake_count(), activity.internal_keep_awake_count(), tracked)
-        });
-        self.metrics.set_keep_awake(KeepAwakeKind::User, author);
-        self.metrics.set_keep_awake(KeepAwakeKind::Internal, own);
-        self.metrics.set_shutdown_tasks(shutdown);
+    /// Brings the gauges of what keeps the actor awake up to date. Within the step,
+    /// so that they follow the counts in order.
+    pub(super) fn show_counts(&self, machine: &mut Machine) {
+        let activity = &machine.activity;
+        let tracked = WorkKind::ALL.iter().map(|kind| activity.count(*kind)).sum();
+        let counts = [activity.keep_awake_count(), activity.internal_keep_awake_count(), tracked];
+        if counts == machine.shown {
+            return;
+        }
+        machine.shown = counts;
+        self.metrics.set_keep_awake(KeepAwakeKind::User, counts[0]);
+        self.metrics.set_keep_awake(KeepAwakeKind::Internal, counts[1]);
+        self.metrics.set_shutdown_tasks(tracked);
     }
 
     /// Reads the counts.
@@ -212,6 +222,18 @@ impl Actor {
                 () = changed => {}
                 () = self.tokens.deadline.cancelled() => return false,
             }
+        }
+    }
+
+    /// Resolves when the store has answered every commit.
+    pub(super) async fn writes_answered(self: &Arc<Self>) {
+        let _watch = Watch::new(self);
+        loop {
+            let changed = self.changed.notified();
+            if self.machine.lock().writes_in_flight == 0 {
+                return;
+            }
+            changed.await;
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::entry::StoreStanding;
 use super::error::HostError;
+use super::shutdown::close_doors;
 use super::{EmbeddedHost, EnvironmentId};
 use crate::core::actor::lifecycle::{Intent, StopReason};
 use crate::core::behavior::StopOutcome;
@@ -84,7 +85,7 @@ impl EmbeddedHost {
     /// `actor/environment_gone`; their actors can start elsewhere. After the last
     /// one the host shuts down.
     pub fn environment_gone(&self, environment: EnvironmentId) {
-        let (left, lost, is_last) = self.locked(|state| {
+        let (left, lost, farewell) = self.locked(|state| {
             let left = state.places.leave(environment);
             let lost: Vec<_> = state
                 .table
@@ -93,15 +94,17 @@ impl EmbeddedHost {
                 .filter_map(|entry| entry.live().cloned())
                 .collect();
             let is_last = left.is_some() && state.places.is_empty();
-            (left, lost, is_last)
+            // In this scope, so that nobody joins a host that is about to end.
+            let farewell = if is_last { close_doors(state) } else { None };
+            (left, lost, farewell)
         });
         drop(left);
         for actor in lost {
             actor.break_generation(HostError::EnvironmentGone { environment }.into());
         }
-        if is_last {
+        if let Some(farewell) = farewell {
             // Nothing lives any more, so there is nothing to wait for.
-            self.begin_shutdown(Duration::ZERO);
+            self.see_off(farewell, Duration::ZERO);
         }
     }
 

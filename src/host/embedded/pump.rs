@@ -57,7 +57,11 @@ impl EmbeddedHost {
                 }
             });
             let Some((step, row)) = step else { return self.perform(tasks) };
-            self.take_step(step, &row);
+            // A reply that panics must not keep the pump for ever.
+            let taken = AssertUnwindSafe(|| self.take_step(step, &row));
+            if let Err(panic) = catch_unwind(taken) {
+                tracing::error!(actor_id = %id, panic = panic_text(panic.as_ref()), "a step panicked");
+            }
         }
     }
 

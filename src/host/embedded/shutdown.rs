@@ -41,6 +41,27 @@ pub struct NotDrained {
     pub holds: Vec<Hold>,
 }
 
+/// Whom a shutdown has to see off.
+pub(super) struct Farewell {
+    live: Vec<ActorContext>,
+    tasks: Vec<Task>,
+}
+
+/// From here on nothing is let in; to be called in the lock scope that decides on
+/// it, so that nobody joins in between. `None` when the doors were closed before.
+pub(super) fn close_doors(state: &mut super::State) -> Option<Farewell> {
+    if state.world.shut_down.is_some() {
+        return None;
+    }
+    let error: Error = HostError::ShutDown.into();
+    let mut tasks = Vec::new();
+    state.world.shut_down = Some(error.clone());
+    state.table.dismiss_lookups(&error, &mut tasks);
+    let busy = state.table.iter().filter(|entry| !entry.is_at_rest());
+    tasks.extend(busy.map(|entry| Task::Pump(entry.row().id)));
+    Some(Farewell { live: live_ones(state), tasks })
+}
+
 impl EmbeddedHost {
     /// Puts all actors to sleep and closes the store. From now on every request is
     /// answered with `registry/shut_down`, and so are those that wait for an actor.
@@ -71,24 +92,19 @@ impl EmbeddedHost {
 
     /// Begins the shutdown, unless it has begun.
     pub(super) fn begin_shutdown(&self, deadline: Duration) {
-        let error: Error = HostError::ShutDown.into();
-        let mut tasks = Vec::new();
-        let live = self.locked(|state| {
-            if state.world.shut_down.is_some() {
-                return None;
-            }
-            state.world.shut_down = Some(error.clone());
-            state.table.dismiss_lookups(&error, &mut tasks);
-            let busy = state.table.iter().filter(|entry| !entry.is_at_rest());
-            tasks.extend(busy.map(|entry| Task::Pump(entry.row().id)));
-            Some(live_ones(state))
-        });
-        let Some(live) = live else { return };
+        if let Some(farewell) = self.locked(close_doors) {
+            self.see_off(farewell, deadline);
+        }
+    }
+
+    /// What follows once the doors are closed.
+    pub(super) fn see_off(&self, Farewell { live, tasks }: Farewell, deadline: Duration) {
         let (host, panicked) = (self.arc(), self.arc());
         let begun = live.len();
         let end = async move { host.end(begun, deadline).await };
         self.runtime.spawner().spawn_guarded("shutdown", end, move |_| {
             // Whoever waits is not left waiting; the panic is in the log.
+            shared::forget(&panicked);
             panicked.ended.send_replace(Some(ShutdownReport::default()));
         });
         // After the pumps, which refuse those who wait: a stop must not let them in.
