@@ -19,7 +19,6 @@ const echo = actor({
       throw new Error("at once");
     },
     thenable: () => ({
-      // biome-ignore lint/suspicious/noThenProperty: it is what is tested
       get then() {
         throw new Error("then threw");
       },

@@ -37,6 +37,13 @@ describe("the demo", () => {
     assert.match(stderr, /--kills and --seed are whole numbers, not some/);
   });
 
+  it("refuses a file that is not there", async () => {
+    const { code, stderr } = await run("no-such-file");
+
+    assert.equal(code, 2);
+    assert.match(stderr, /there is no no-such-file/);
+  });
+
   it("counts a text through kills and agrees with a plain count", async () => {
     const text = file("text", "Éa constructor __proto__ tuna's tuna 東京 x1y\n".repeat(4_000));
 

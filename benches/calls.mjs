@@ -3,10 +3,14 @@
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import path from "node:path";
+import { encode } from "cbor-x";
 import { actor, setup } from "greenroom";
+import { dispatch } from "greenroom/native";
 import { asTable, inFlight, measure } from "./measure.mjs";
 
 const ACTORS = 100;
+/** The kind of caller that a program in the same process is. */
+const LOCAL = 2;
 const NOTE = "x".repeat(100);
 
 const actions = {
@@ -70,6 +74,21 @@ for (const [count, operations] of [
   show(
     await measure(`read, ${count} in flight`, operations, (n) =>
       inFlight(count, n, (i) => read(i).read()),
+    ),
+  );
+}
+// What a call takes that cannot be admitted in place: through the host, the queue and a wake-up.
+const host = await dispatch.openHost({ path: path.join(folder, "store") });
+const targets = replying.map((_, i) => ({ name: "reply", key: [`bench-${i}`] }));
+const noArguments = encode([]);
+for (const [count, operations] of [
+  [1, 10_000],
+  [64, 40_000],
+]) {
+  const target = of(targets);
+  show(
+    await measure(`read, the ordinary way, ${count} in flight`, operations, (n) =>
+      inFlight(count, n, (i) => host.submit(target(i), "read", noArguments, LOCAL)),
     ),
   );
 }

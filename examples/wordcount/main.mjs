@@ -1,10 +1,10 @@
 // Counts the words of real text through one actor per letter, in a process that is killed with
 // SIGKILL on the way and started again on the same folder; then checks every single count.
 //
-//     npm run demo [-- FILE…] [-- --kills N] [-- --seed N]
+//     npm run demo [-- FILE-OR-FOLDER…] [-- --kills N] [-- --seed N]
 
 import { fork } from "node:child_process";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { performance } from "node:perf_hooks";
@@ -83,6 +83,9 @@ async function countThroughActors(folder, plan, total, points) {
 
 const totalOf = (entries) => entries.reduce((sum, [, times]) => sum + times, 0);
 
+const size = (bytes) =>
+  bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
+
 function mostFrequent(entries) {
   const [word, times] = entries.reduce((best, it) => (it[1] > best[1] ? it : best), ["", 0]);
   return times === 0 ? "" : `${word} (${times.toLocaleString("en")})`;
@@ -119,16 +122,22 @@ if (!Number.isInteger(kills) || kills < 0 || !Number.isInteger(seed)) {
   process.exit(2);
 }
 
-const files = (positionals.length > 0 ? positionals : textFilesUnder(DEFAULT_TEXT)).map((file) =>
-  path.resolve(file),
-);
+const given = positionals.length > 0 ? positionals : [DEFAULT_TEXT];
+const missing = given.filter((entry) => !existsSync(entry));
+if (missing.length > 0) {
+  console.error(`there is no ${missing.join(", ")}`);
+  process.exit(2);
+}
+const files = given
+  .map((entry) => path.resolve(entry))
+  .flatMap((entry) => (statSync(entry).isDirectory() ? textFilesUnder(entry) : [entry]));
 const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0);
 const folder = mkdtempSync(path.join(tmpdir(), "greenroom-wordcount-"));
 const plan = path.join(folder, "plan.json");
 const chunks = planChunks(files, bytes);
 writeFileSync(plan, JSON.stringify(chunks));
 console.log(
-  `${files.length} files, ${(bytes / 1e6).toFixed(1)} MB, in ${chunks.length} chunks; ` +
+  `${files.length} files, ${size(bytes)}, in ${chunks.length} chunks; ` +
     `one actor for each of ${LETTERS.length} letters; ${kills} kills, seed ${seed}`,
 );
 
