@@ -217,3 +217,40 @@ async fn however_many_calls_there_are_few_deadlines_are_armed() {
     let armed = fixture.runtime.timers().armed();
     assert!(armed <= 4, "{armed} deadlines are armed");
 }
+
+#[tokio::test]
+async fn a_panic_at_the_end_breaks_the_generation_and_the_host_hears_of_it() {
+    for at in ["on_sleep", "serialize_state_save", "stopped"] {
+        let fixture = Fixture::new().await;
+        let actor = fixture.started().await;
+        *fixture.script.panic_at.lock() = Some(at);
+
+        actor.stop(StopReason::Sleep);
+        fixture.settle().await;
+
+        let outcomes = fixture.host.outcomes.lock().clone();
+        let expected = if at == "stopped" {
+            matches!(outcomes[..], [StopOutcome::Slept])
+        } else {
+            matches!(&outcomes[..], [StopOutcome::Broken(error)] if error.code == "internal_error")
+        };
+        assert!(expected, "{at}: {outcomes:?}");
+        *fixture.script.panic_at.lock() = None;
+        let again = fixture.started().await;
+        assert!(call(&again, "echo").try_recv().unwrap().is_ok(), "{at}");
+    }
+}
+
+#[tokio::test]
+async fn an_actor_that_asks_to_stop_from_its_run_lives_until_the_host_answers() {
+    let mut fixture = Fixture::new().await;
+    fixture.hooks.run = true;
+    fixture.script.hold("run");
+    let actor = fixture.started().await;
+
+    actor.sleep().unwrap();
+    fixture.advance_ms(60_000).await;
+
+    assert!(call(&actor, "echo").try_recv().unwrap().is_ok());
+    assert!(fixture.host.outcomes.lock().is_empty());
+}

@@ -189,6 +189,8 @@ pub struct Script {
     pub state: Mutex<Option<Bytes>>,
     pub inputs: Mutex<Vec<Option<Bytes>>>,
     pub fail: Mutex<Option<(&'static str, greenroom::error::Error)>>,
+    /// The event at which the author's side panics.
+    pub panic_at: Mutex<Option<&'static str>>,
 }
 
 impl Script {
@@ -274,6 +276,8 @@ impl Behavior for Attached {
     fn deliver(&self, event: ActorEvent) {
         let label = event.label();
         self.script.log.lock().push(label.to_owned());
+        let panics = *self.script.panic_at.lock() == Some(label);
+        assert!(!panics, "the script panics at {label}");
         if let ActorEvent::Hook { hook, .. } = &event {
             use greenroom::core::behavior::Hook;
             if let Hook::CreateState { input } | Hook::Create { input } = hook {

@@ -167,3 +167,32 @@ async fn a_write_of_a_generation_whose_time_is_over_breaks_it_and_is_not_stored(
     let outcomes = fixture.host.outcomes.lock().clone();
     assert!(matches!(outcomes[..], [StopOutcome::Broken(_)]), "{outcomes:?}");
 }
+
+#[cfg(feature = "faults")]
+#[tokio::test]
+async fn a_save_is_done_when_it_is_committed_and_not_before() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    let held = fixture.store.hold_writer();
+    let delta = |state| vec![StateDelta::ActorState(Bytes::from_static(state))];
+    let (saving, waiting) = (actor.clone(), actor.clone());
+    let first = tokio::spawn(async move { saving.save_state(delta(b"s1")).await });
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    let second = actor.commit_state(vec![StateDelta::ActorState(Bytes::from_static(b"s2"))]);
+    let flushed = tokio::spawn(async move { waiting.flushed().await });
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!first.is_finished() && !flushed.is_finished());
+    assert!(second.is_some());
+    assert_eq!(actor.state(), "", "nothing is published before it is stored");
+
+    drop(held);
+
+    first.await.unwrap().unwrap();
+    flushed.await.unwrap().unwrap();
+    assert_eq!(actor.state(), "s2");
+    assert_eq!(fixture.stored().await.state.as_deref(), Some(&b"s2"[..]));
+}

@@ -134,3 +134,20 @@ async fn a_handle_that_is_dropped_leaves_nothing_behind() {
 
     assert_eq!(Arc::strong_count(&fixture.runtime), before);
 }
+
+#[tokio::test]
+async fn many_short_tasks_leave_nothing_to_wait_for() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    for _ in 0..50 {
+        actor.spawn_work(WorkKind::RegisteredTask, async {});
+    }
+    fixture.settle().await;
+    assert!(actor.holds().is_empty());
+    let (end, ended) = oneshot::channel::<()>();
+    actor.spawn_work(WorkKind::RegisteredTask, async move { drop(ended.await) });
+
+    assert_eq!(actor.holds().len(), 1);
+    end.send(()).unwrap();
+    assert!(actor.wait_for_tracked_work().await);
+}
