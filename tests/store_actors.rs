@@ -112,6 +112,7 @@ fn a_batch_changes_all_of_its_rows() {
                 RowOp::PutState(Bytes::from_static(b"new")),
             ],
             alarm: Some(Some(7)),
+            fails_generation: false,
         };
 
         send(&store, number, batch).wait().unwrap();
@@ -175,7 +176,12 @@ fn alarms_come_earliest_first_and_can_be_cleared() {
             let row = wait(store.find(&name("counter"), &key(&[&n.to_string()]))).unwrap();
             let number = row.map_or_else(|| make(&store, n).number, |row| row.number);
             let generation = store.open_generation(number);
-            let batch = WriteBatch { generation, ops: Vec::new(), alarm: Some(alarm) };
+            let batch = WriteBatch {
+                generation,
+                ops: Vec::new(),
+                alarm: Some(alarm),
+                fails_generation: false,
+            };
             send(&store, number, batch).wait().unwrap();
             number
         };

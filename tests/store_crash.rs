@@ -45,6 +45,7 @@ fn count(actor: ActorStoreRef, n: u64, generation: Generation, number: u64) {
         generation,
         ops: vec![RowOp::PutState(Bytes::from(text))],
         alarm: Some(Some(i64::try_from(number).unwrap())),
+        fails_generation: false,
     };
     let next = Arc::clone(&actor);
     let done = Box::new(move |result: Result<(), _>| {
