@@ -254,3 +254,31 @@ async fn an_actor_that_asks_to_stop_from_its_run_lives_until_the_host_answers() 
     assert!(call(&actor, "echo").try_recv().unwrap().is_ok());
     assert!(fixture.host.outcomes.lock().is_empty());
 }
+
+#[cfg(feature = "faults")]
+#[tokio::test]
+async fn a_call_taken_while_a_commit_delays_the_end_is_stored_like_any_other() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    let held = fixture.store.hold_writer();
+    actor.commit_state(delta(b"s1")).unwrap();
+    actor.stop(StopReason::Sleep);
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+
+    // Whether it is taken or not is the actor's matter; what it takes, it stores.
+    let taken = actor.try_admit();
+    if let Some(call) = taken {
+        actor.mark_dirty();
+        let end = actor.finish_in_place(call);
+        assert!(matches!(end, InPlace::Hold(_)), "{end:?}");
+        *fixture.script.state.lock() = Some(Bytes::from_static(b"s2"));
+    }
+    drop(held);
+    fixture.settle().await;
+
+    let expected: &[u8] = if taken.is_some() { b"s2" } else { b"s1" };
+    assert_eq!(fixture.stored().await.state.as_deref(), Some(expected));
+    assert_eq!(*fixture.host.outcomes.lock(), [StopOutcome::Slept]);
+}

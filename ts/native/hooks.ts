@@ -193,6 +193,8 @@ export class SnapshotEntry implements Entry {
     if (!this.inspector) {
       bag.firstState = undefined;
       bag.dirty = false;
+      // What looked changed is not: answers wait for what is on its way at most.
+      if (encoded === undefined && !bag.handedOver) turns.nothingChanged(bag);
       turns.handedOver(bag, encoded !== undefined);
     }
     native.complete(bag.actor, this.ticket, 0, encoded);

@@ -107,6 +107,12 @@ export class Turns {
     this.#settleHold(bag);
   }
 
+  /** No further commit will come for what waits: the last one known is all there is. */
+  nothingChanged(bag: ActorBag): void {
+    bag.held?.settleFor(Math.max(bag.inFlight, bag.durable));
+    bag.held?.release(bag.durable);
+  }
+
   /** A save was asked for. */
   asked(bag: ActorBag): void {
     if (bag.stopped !== undefined) return;

@@ -23,6 +23,15 @@ use crate::time::Duration;
 /// The least time that the last serialisation gets.
 const SERIALIZE_CAP: Duration = Duration::from_secs(15);
 
+/// How a grace period ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drained {
+    /// Nothing held it any more.
+    InTime,
+    /// Its deadline came.
+    AtDeadline,
+}
+
 /// Who ended the saving of a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
@@ -53,8 +62,11 @@ impl Actor {
     async fn wind_down(self: &Arc<Self>, reason: StopReason) {
         let began = self.runtime.clock().now();
         self.call_stop_hook(reason);
-        if self.drain(reason).await.is_err() {
-            return;
+        loop {
+            let Ok(drained) = self.drain(reason).await else { return };
+            if self.leave_grace(drained) {
+                break;
+            }
         }
         let outcome = self.finalize(reason).await;
         let took = self.runtime.clock().now().since(began);
@@ -87,17 +99,17 @@ impl Actor {
 
     /// Waits until nothing holds the grace period, at most until its deadline.
     /// `Err` when the generation was broken meanwhile.
-    async fn drain(self: &Arc<Self>, reason: StopReason) -> Result<()> {
+    async fn drain(self: &Arc<Self>, reason: StopReason) -> Result<Drained> {
         let (deadline, drained) = {
             let machine = self.machine.lock();
             match &machine.grace {
                 Some(grace) => (grace.deadline, Arc::clone(&grace.drained)),
-                None => return Ok(()),
+                None => return Ok(Drained::InTime),
             }
         };
         loop {
             if self.machine.lock().grace_drained() == Some(true) {
-                return Ok(());
+                return Ok(Drained::InTime);
             }
             let in_time = self.or_over(async {
                 tokio::select! {
@@ -109,9 +121,23 @@ impl Actor {
             });
             if !in_time.await? {
                 self.deadline_reached(reason);
-                return Ok(());
+                return Ok(Drained::AtDeadline);
             }
         }
+    }
+
+    /// Ends the grace period, unless work was taken since it was found drained: one
+    /// step decides both, so that no call is taken that could not end.
+    fn leave_grace(self: &Arc<Self>, drained: Drained) -> bool {
+        self.step(|machine, _| {
+            if drained == Drained::InTime && machine.grace_drained() == Some(false) {
+                return false;
+            }
+            if machine.lifecycle.finalize().is_some() {
+                self.log_phase(machine);
+            }
+            true
+        })
     }
 
     fn deadline_reached(self: &Arc<Self>, reason: StopReason) {
@@ -168,9 +194,6 @@ impl Actor {
     fn ask_last_snapshot(self: &Arc<Self>, done: Reply<()>) -> u64 {
         let asks = self.hooks.serialize_state;
         let (epoch, unasked) = self.step(|machine, _| {
-            if machine.lifecycle.finalize().is_some() {
-                self.log_phase(machine);
-            }
             // One that is still on its way is older than the one asked for here.
             machine.snapshot = None;
             machine.state.epoch += 1;
