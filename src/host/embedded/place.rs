@@ -16,7 +16,14 @@ use crate::ids::ActorName;
 
 /// The environments of a host and what they can run.
 #[derive(Default)]
-pub(super) struct Places(BTreeMap<EnvironmentId, HashMap<ActorName, Arc<dyn BehaviorFactory>>>);
+pub(super) struct Places {
+    live: BTreeMap<EnvironmentId, Types>,
+    /// Who could run a type and has left, for the error when nobody else can.
+    departed: HashMap<ActorName, EnvironmentId>,
+}
+
+/// What one environment can run.
+type Types = HashMap<ActorName, Arc<dyn BehaviorFactory>>;
 
 /// Where a generation runs, and with what code.
 pub(super) type Place = (EnvironmentId, Arc<dyn BehaviorFactory>);
@@ -24,7 +31,7 @@ pub(super) type Place = (EnvironmentId, Arc<dyn BehaviorFactory>);
 impl Places {
     /// An environment that uses the host, whether it can run anything or not.
     pub(super) fn join(&mut self, environment: EnvironmentId) {
-        self.0.entry(environment).or_default();
+        self.live.entry(environment).or_default();
     }
 
     /// What an environment can run, in place of what it ran under this name.
@@ -34,55 +41,54 @@ impl Places {
         name: ActorName,
         factory: Arc<dyn BehaviorFactory>,
     ) -> Option<Arc<dyn BehaviorFactory>> {
-        self.0.entry(environment).or_default().insert(name, factory)
+        self.live.entry(environment).or_default().insert(name, factory)
     }
 
     /// Forgets an environment; returns what it could run, `None` when it was not
     /// there.
-    pub(super) fn leave(
-        &mut self,
-        environment: EnvironmentId,
-    ) -> Option<HashMap<ActorName, Arc<dyn BehaviorFactory>>> {
-        self.0.remove(&environment)
+    pub(super) fn leave(&mut self, environment: EnvironmentId) -> Option<Types> {
+        let types = self.live.remove(&environment)?;
+        self.departed.extend(types.keys().map(|name| (name.clone(), environment)));
+        Some(types)
     }
 
     /// Whether the environment uses this host.
     pub(super) fn has(&self, environment: EnvironmentId) -> bool {
-        self.0.contains_key(&environment)
+        self.live.contains_key(&environment)
     }
 
     /// Whether nobody uses this host.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.live.is_empty()
     }
 
     /// The environment with the lowest number.
     pub(super) fn first(&self) -> Option<EnvironmentId> {
-        self.0.keys().next().copied()
+        self.live.keys().next().copied()
     }
 
     /// Whether anybody can run the type.
     pub(super) fn can_run(&self, name: &ActorName) -> bool {
-        self.0.values().any(|types| types.contains_key(name))
+        self.live.values().any(|types| types.contains_key(name))
     }
 
     /// Where a generation of this type is to run when `wish` asks for it.
     ///
     /// # Errors
     ///
-    /// [`HostError::EnvironmentGone`] when nobody can run it and `wish` has left,
-    /// else [`HostError::NotRegistered`].
+    /// [`HostError::EnvironmentGone`] when nobody can run it any more or `wish` has
+    /// left, [`HostError::NotRegistered`] when nobody ever could.
     pub(super) fn choose(&self, name: &ActorName, wish: EnvironmentId) -> Result<Place, HostError> {
         let at = |environment: EnvironmentId| {
-            let factory = self.0.get(&environment)?.get(name)?;
+            let factory = self.live.get(&environment)?.get(name)?;
             Some((environment, Arc::clone(factory)))
         };
-        at(wish).or_else(|| self.0.keys().find_map(|&environment| at(environment))).ok_or_else(
+        at(wish).or_else(|| self.live.keys().find_map(|&environment| at(environment))).ok_or_else(
             || {
-                if self.has(wish) {
-                    HostError::NotRegistered { name: name.clone() }
-                } else {
-                    HostError::EnvironmentGone { environment: wish }
+                let gone = self.departed.get(name).copied();
+                match gone.or_else(|| (!self.has(wish)).then_some(wish)) {
+                    Some(environment) => HostError::EnvironmentGone { environment },
+                    None => HostError::NotRegistered { name: name.clone() },
                 }
             },
         )

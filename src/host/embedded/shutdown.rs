@@ -109,7 +109,8 @@ impl EmbeddedHost {
         });
         // After the pumps, which refuse those who wait: a stop must not let them in.
         self.perform(tasks);
-        for actor in live {
+        // What is stopping already ends as what it stops for.
+        for actor in live.into_iter().filter(|actor| !actor.aborted()) {
             actor.stop(StopReason::Sleep);
         }
     }
