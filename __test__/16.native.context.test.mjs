@@ -259,6 +259,7 @@ describe("ActorContext", () => {
         // A repetition changes nothing.
         ctx.sleep();
         seen.push(await ctx.waitForTrackedShutdownWork());
+        seen.push(await ctx.waitForTrackedShutdownWorkUnbounded());
       },
     };
     const host = await opened(t, { counter: numbers({}, {}, callbacks) });
@@ -272,7 +273,7 @@ describe("ActorContext", () => {
     context.sleep();
     await until(() => bag.stopped !== undefined);
 
-    assert.deepEqual(seen, [true, true, "sleep", true]);
+    assert.deepEqual(seen, [true, true, "sleep", true, undefined]);
     assert.equal(bag.stopped.outcome, "slept");
     assert.ok(context.abortSignal().aborted);
   });

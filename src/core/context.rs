@@ -363,6 +363,12 @@ impl ActorContext {
         self.0.wait_for_tracked_work().await
     }
 
+    /// Resolves when no work holds the grace period, however long it takes, or when
+    /// the generation is over.
+    pub async fn wait_for_tracked_work_unbounded(&self) {
+        self.0.tracked_work_ended().await;
+    }
+
     /// Everything the actor is busy with.
     pub fn holds(&self) -> Vec<Hold> {
         self.0.holds()

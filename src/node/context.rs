@@ -223,13 +223,18 @@ pub fn await_destroyed(context: &ActorContext, ticket: f64) {
 }
 
 /// Settles `ticket` with one byte when the tracked work has ended: 1, or 0 when
-/// the grace period ended first.
+/// `bounded` and the grace period ended first.
 #[napi(catch_unwind)]
-pub fn await_tracked_work(context: &ActorContext, ticket: f64) {
+pub fn await_tracked_work(context: &ActorContext, ticket: f64, bounded: bool) {
     trip();
     let inner = context.inner.clone();
     settle_with(&context.hub, ticket, async move {
-        let drained = inner.wait_for_tracked_work().await;
+        let drained = if bounded {
+            inner.wait_for_tracked_work().await
+        } else {
+            inner.wait_for_tracked_work_unbounded().await;
+            true
+        };
         Ok(Some(bytes::Bytes::copy_from_slice(&[u8::from(drained)])))
     });
 }

@@ -42,6 +42,12 @@ declare module "../../index.js" {
     endWebsocketCallback(region: number): void;
     /** Whether the tracked work ended before the grace period did. */
     waitForTrackedShutdownWork(): Promise<boolean>;
+    /** Resolves when the tracked work has ended, however long it takes. */
+    waitForTrackedShutdownWorkUnbounded(): Promise<void>;
+    /** Does nothing: what keeps an actor awake is its work. */
+    setPreventSleep(enabled: boolean): void;
+    /** Always false. */
+    preventSleep(): boolean;
     /** A signal that fires when the actor begins to stop. */
     abortSignal(): AbortSignal;
     /** One object for all handles on a generation, and none but them. */
@@ -115,9 +121,17 @@ const methods = {
     endRegion(bagOf(this).actor, region);
   },
   async waitForTrackedShutdownWork(this: ActorContext): Promise<boolean> {
-    const start = (ticket: number) => awaitTrackedWork(this, ticket);
+    const start = (ticket: number) => awaitTrackedWork(this, ticket, true);
     const drained = await bagOf(this).home.tickets.wait(start, { bridged: true });
     return drained?.[0] === 1;
+  },
+  async waitForTrackedShutdownWorkUnbounded(this: ActorContext): Promise<void> {
+    const start = (ticket: number) => awaitTrackedWork(this, ticket, false);
+    await bagOf(this).home.tickets.wait(start, { bridged: true });
+  },
+  setPreventSleep(): void {},
+  preventSleep(): boolean {
+    return false;
   },
   abortSignal(this: ActorContext): AbortSignal {
     return AbortSignal.any([bagOf(this).abortSignal]);

@@ -211,16 +211,25 @@ impl Actor {
 
     /// Resolves when no work holds the grace period, or when it is used up.
     pub(crate) async fn wait_for_tracked_work(self: &Arc<Self>) -> bool {
+        tokio::select! {
+            biased;
+            () = self.tracked_work_ended() => true,
+            () = self.tokens.deadline.cancelled() => false,
+        }
+    }
+
+    /// Resolves when no work holds the grace period, or with the generation.
+    pub(crate) async fn tracked_work_ended(self: &Arc<Self>) {
         let _watch = Watch::new(self);
         loop {
             // Registered before the check, so an end between the two wakes us.
             let changed = self.changed.notified();
             if !self.with_activity(Activity::has_tracked_work) {
-                return true;
+                return;
             }
             tokio::select! {
                 () = changed => {}
-                () = self.tokens.deadline.cancelled() => return false,
+                () = self.tokens.over.cancelled() => return,
             }
         }
     }
