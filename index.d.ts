@@ -116,9 +116,9 @@ export declare function awaitSave(context: ActorContext, immediate: boolean, max
 
 /**
  * Settles `ticket` with one byte when the tracked work has ended: 1, or 0 when
- * the grace period ended first.
+ * `bounded` and the grace period ended first.
  */
-export declare function awaitTrackedWork(context: ActorContext, ticket: number): void
+export declare function awaitTrackedWork(context: ActorContext, ticket: number, bounded: boolean): void
 
 /**
  * Opens a work region: 0 keeps awake, 1 is a `waitUntil`, 2 a registered task, 3
