@@ -289,3 +289,8 @@ pub fn dropped_reply() -> Error {
         "actor reply channel was dropped without a response",
     )
 }
+
+/// `actor/aborted`: whoever called gave the call up.
+pub fn call_given_up() -> Error {
+    Error::new(ErrorCode::new("actor", "aborted"), "the call was cancelled")
+}

@@ -19,7 +19,7 @@ use super::factory::FactoryParts;
 use super::hub::Hub;
 use super::job::Job;
 use super::{cancel, origin};
-use crate::core::behavior::{ActorEvent, Behavior, BehaviorFactory, CallId, Hooks};
+use crate::core::behavior::{ActorEvent, Behavior, BehaviorFactory, CallId, Hooks, call_given_up};
 use crate::core::config::ActorConfig;
 use crate::core::context::ActorContext;
 
@@ -77,6 +77,11 @@ impl Behavior for NodeBehavior {
             ActorEvent::Action { call, origin, .. } => Some((*call, *origin)),
             _ => None,
         };
+        if let Some((call, origin)) = call
+            && self.skip_given_up(call, origin)
+        {
+            return;
+        }
         if let Err(refused) = self.hub.push(self.job(event)) {
             refused.refuse();
             let context = self.context.lock().take();
@@ -93,6 +98,18 @@ impl Behavior for NodeBehavior {
 }
 
 impl NodeBehavior {
+    /// Ends a call that its caller has given up already, without running it.
+    fn skip_given_up(&self, call: CallId, origin: u64) -> bool {
+        if !cancel::is_watching() || !cancel::is_given_up(origin) {
+            return false;
+        }
+        let context = self.context.lock().clone();
+        if let Some(context) = context {
+            context.finish_call(call, Err(call_given_up()));
+        }
+        true
+    }
+
     /// Tells a caller that may give up where its call is.
     fn delivered(&self, call: CallId, origin: u64) {
         if !cancel::is_watching() {

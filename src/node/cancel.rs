@@ -6,8 +6,8 @@
 //! # Invariants
 //!
 //! 1. Only calls that may be given up are here, and only while they are not answered.
-//! 2. A cancellation that comes before the call has reached its actor reaches it
-//!    right after the call.
+//! 2. A call that is given up before it reaches the author's side is not begun there;
+//!    one that is given up while it is handed over is cancelled right after.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,6 +58,12 @@ pub(super) fn watch(origin: u64) -> Watch {
 /// Whether there is any call that may be given up.
 pub(super) fn is_watching() -> bool {
     COUNT.load(Ordering::Acquire) != 0
+}
+
+/// Whether the caller has given the call up before it was handed over.
+pub(super) fn is_given_up(origin: u64) -> bool {
+    let watched = WATCHED.lock();
+    matches!(watched.as_ref().and_then(|watched| watched.get(&origin)), Some(Standing::GivenUp))
 }
 
 /// A call was handed to the author's side of `context`.

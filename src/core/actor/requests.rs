@@ -12,7 +12,7 @@ use super::effect::{Effect, Output};
 use super::gate::{CommitNumber, Required};
 use super::lifecycle::{First, Grace, LifecycleError, Phase, StopReason};
 use super::machine::{self, Machine};
-use crate::core::behavior::{ActorEvent, CallId};
+use crate::core::behavior::{ActorEvent, CallId, call_given_up};
 use crate::core::context::{Admission, CallRequest};
 use crate::core::warnings::{Charge, Verdict, WarningKind};
 use crate::error::{Error, ErrorCode, Result};
@@ -163,7 +163,7 @@ impl Actor {
     pub(crate) fn cancel_call(self: &Arc<Self>, call: CallId) {
         self.step(|machine, _| {
             let Some(reply) = machine.calls.answer(call) else { return };
-            let error = Error::new(ErrorCode::new("actor", "aborted"), "the call was cancelled");
+            let error = call_given_up();
             if let Some(reply) = reply {
                 machine.effects.push_back(Effect::Release(Output::Answer(reply, Err(error))));
             }
