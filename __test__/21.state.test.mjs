@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { actor } from "../dist/index.js";
-import { inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
+import { deferred, inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
 
 const box = actor({
   state: { n: 0, list: [], when: new Date(1), map: new Map() },
@@ -134,6 +134,45 @@ describe("state remembers", () => {
     );
 
     assert.deepEqual((await remembered(registry, handle)).map, new Map([["late", 1]]));
+  });
+
+  it("what run changes in a map, over a sleep", async () => {
+    for (const durability of ["reply", "interval"]) {
+      const added = deferred();
+      const running = actor({
+        state: { map: new Map() },
+        run: async (c) => {
+          const { map } = c.state;
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          if (map.size === 0) map.set("run", 1);
+          added.resolve();
+          await new Promise((resolve) => c.abortSignal.addEventListener("abort", resolve));
+        },
+        actions: { size: (c) => c.state.map.size, ping: () => "pong" },
+        options: { durability, stateSaveInterval: 600_000 },
+      });
+      const registry = inMemory({ running });
+      const handle = registry.client().running.getOrCreate();
+      await handle.ping();
+      await added.promise;
+      await registry.actor(handle).sleep();
+
+      assert.equal(await handle.size(), 1, durability);
+    }
+  });
+
+  it("a map that is again what is stored, while another state is on its way", async () => {
+    const registry = inMemory({ box });
+    const handle = registry.client().box.getOrCreate("back");
+    await handle.run(`async (c) => {
+      const { map } = c.state;
+      map.set("gone", 1);
+      const first = c.flush();
+      map.delete("gone");
+      await Promise.all([first, c.flush()]);
+    }`);
+
+    assert.deepEqual((await remembered(registry, handle)).map, new Map());
   });
 
   it("a state that was replaced, and one that is no object", async () => {

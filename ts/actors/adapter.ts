@@ -96,15 +96,16 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
     run: run && runner(run, live),
     actions: actionsOf(definition, live),
     encodeState: definition.hasState ? (bag: Bag) => liveOf(bag)?.encode() : undefined,
+    suspectsState: definition.hasState ? (bag: Bag) => liveOf(bag)?.exposed === true : undefined,
   };
 }
 
-/** `run` is no call: it may hold the state for as long as the actor lives. */
+/** `run` may hold what it was handed for as long as the actor lives. */
 function runner(run: Hook, live: (payload: Payload) => Live): Callback {
   return async (_error, payload) => {
     const at = live(payload);
     try {
-      await run(at.context);
+      await at.during(() => run(at.context));
     } catch (thrown) {
       throw callersError(thrown, at.specifier);
     }
