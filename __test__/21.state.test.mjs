@@ -161,20 +161,6 @@ describe("state remembers", () => {
     }
   });
 
-  it("a map that is again what is stored, while another state is on its way", async () => {
-    const registry = inMemory({ box });
-    const handle = registry.client().box.getOrCreate("back");
-    await handle.run(`async (c) => {
-      const { map } = c.state;
-      map.set("gone", 1);
-      const first = c.flush();
-      map.delete("gone");
-      await Promise.all([first, c.flush()]);
-    }`);
-
-    assert.deepEqual((await remembered(registry, handle)).map, new Map());
-  });
-
   it("a state that was replaced, and one that is no object", async () => {
     const registry = inMemory({ box });
     const handle = registry.client().box.getOrCreate("whole");

@@ -64,6 +64,14 @@ describe("what was acknowledged survives kill -9", () => {
     }
   }
 
+  it("a map that was changed back while the change was on its way", async () => {
+    const folder = await newFolder();
+    const { signal, said } = await run(folder, "reply", "back");
+    assert.deepEqual([signal, said], ["SIGKILL", [0]]);
+
+    assert.deepEqual((await run(folder, "reply", "size")).said, [0]);
+  });
+
   it("and with durability interval an answer alone is no promise", async () => {
     const folder = await newFolder();
     assert.deepEqual((await run(folder, "interval", "add", "add", "kill")).said, [1, 2]);

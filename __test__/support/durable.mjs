@@ -28,6 +28,15 @@ const counter = actor({
       say(map.size);
       process.kill(process.pid, "SIGKILL");
     },
+    // The map is again what is stored while another state is on its way.
+    back: async (c) => {
+      c.state.map.set("gone", 1);
+      const first = c.flush();
+      c.state.map.delete("gone");
+      await Promise.all([first, c.flush()]);
+      say(c.state.map.size);
+      process.kill(process.pid, "SIGKILL");
+    },
     size: (c) => c.state.map.size,
     // No call is under way when it changes.
     timed: (c) => {
@@ -50,6 +59,7 @@ for (const step of steps) {
   else if (step === "flush") say(await handle.flush());
   else if (step === "late-flush") await handle.late("flush");
   else if (step === "late-save") await handle.late("saveState");
+  else if (step === "back") await handle.back();
   else if (step === "size") say(await handle.size());
   else if (step === "timed") {
     await handle.timed();
