@@ -127,6 +127,8 @@ export class Turns {
 
   /** The state was asked for and handed over, unless there was nothing to hand over. */
   handedOver(bag: ActorBag, anything: boolean): void {
+    // A hook that ends after its generation has nobody to hand anything to.
+    if (bag.stopped !== undefined) return;
     bag.asked = false;
     bag.handedOver = anything;
     this.#settleHold(bag);
@@ -150,7 +152,9 @@ export class Turns {
   /** See (3). */
   #settleHold(bag: ActorBag): void {
     const waits = bag.factory.gated || bag.factory.callbacks.encodeState === undefined;
-    const owes = (bag.dirty && waits) || bag.asked || bag.handedOver || bag.inFlight !== 0;
+    const unsaved = (bag.dirty && waits) || bag.asked || bag.handedOver || bag.inFlight !== 0;
+    // No commit of a generation that ended is heard of.
+    const owes = unsaved && bag.stopped === undefined;
     if (owes === bag.holds) return;
     bag.holds = owes;
     if (owes) this.#keepAlive.hold();
