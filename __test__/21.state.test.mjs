@@ -208,6 +208,30 @@ describe("state", () => {
     });
   });
 
+  it("is each actor's own, also where createState returns shared objects", async () => {
+    const defaults = { seen: [], map: new Map() };
+    const sharing = actor({
+      createState: () => ({ defaults, again: defaults }),
+      actions: {
+        mark: (c) => {
+          c.state.defaults.seen.push(c.key[0]);
+          c.state.defaults.map.set(1, 1);
+        },
+        state: (c) => c.snapshot(),
+      },
+    });
+    const { sharing: actors } = inMemory({ sharing }).client();
+    await actors.getOrCreate("a").mark();
+
+    const untouched = { seen: [], map: new Map() };
+    assert.deepEqual(await actors.getOrCreate("a").state(), {
+      defaults: { seen: ["a"], map: new Map([[1, 1]]) },
+      again: untouched,
+    });
+    assert.deepEqual((await actors.getOrCreate("b").state()).defaults, untouched);
+    assert.deepEqual(defaults, untouched);
+  });
+
   it("gives a snapshot that is plain and apart", async () => {
     const handle = inMemory({ box }).client().box.getOrCreate();
     const result = await handle.run(`(c) => {

@@ -118,7 +118,8 @@ async function createState(live: Live, payload: Payload): Promise<Uint8Array> {
   const input = await inputOf(live, payload.input);
   const create = live.definition.hook("createState");
   if (create === undefined) return live.begin(copy(live.definition.config.state, "state"));
-  return live.begin(await create(live.context, input));
+  // What it returns may hold objects of the module, which other actors get as well.
+  return live.begin(copy(await create(live.context, input), "state"));
 }
 
 async function createVars(live: Live): Promise<void> {

@@ -102,7 +102,7 @@ export class Live implements Owner {
     this.#loaded = true;
   }
 
-  /** Sets the first state, which the native half stores by itself. */
+  /** Sets the first state, which the native half stores by itself. It is taken over, not copied. */
   begin(state: unknown): Uint8Array {
     const bytes = encode(state, "state");
     this.#root = adopt(state, this);
