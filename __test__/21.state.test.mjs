@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { actor } from "../dist/index.js";
-import { inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
+import { deferred, inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
 
 const box = actor({
   state: { n: 0, list: [], when: new Date(1), map: new Map() },
@@ -136,6 +136,31 @@ describe("state remembers", () => {
     assert.deepEqual((await remembered(registry, handle)).map, new Map([["late", 1]]));
   });
 
+  it("what run changes in a map, over a sleep", async () => {
+    for (const durability of ["reply", "interval"]) {
+      const added = deferred();
+      const running = actor({
+        state: { map: new Map() },
+        run: async (c) => {
+          const { map } = c.state;
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          if (map.size === 0) map.set("run", 1);
+          added.resolve();
+          await new Promise((resolve) => c.abortSignal.addEventListener("abort", resolve));
+        },
+        actions: { size: (c) => c.state.map.size, ping: () => "pong" },
+        options: { durability, stateSaveInterval: 600_000 },
+      });
+      const registry = inMemory({ running });
+      const handle = registry.client().running.getOrCreate();
+      await handle.ping();
+      await added.promise;
+      await registry.actor(handle).sleep();
+
+      assert.equal(await handle.size(), 1, durability);
+    }
+  });
+
   it("a state that was replaced, and one that is no object", async () => {
     const registry = inMemory({ box });
     const handle = registry.client().box.getOrCreate("whole");
@@ -181,6 +206,30 @@ describe("state", () => {
       when: new Date(1),
       map: new Map(),
     });
+  });
+
+  it("is each actor's own, also where createState returns shared objects", async () => {
+    const defaults = { seen: [], map: new Map() };
+    const sharing = actor({
+      createState: () => ({ defaults, again: defaults }),
+      actions: {
+        mark: (c) => {
+          c.state.defaults.seen.push(c.key[0]);
+          c.state.defaults.map.set(1, 1);
+        },
+        state: (c) => c.snapshot(),
+      },
+    });
+    const { sharing: actors } = inMemory({ sharing }).client();
+    await actors.getOrCreate("a").mark();
+
+    const untouched = { seen: [], map: new Map() };
+    assert.deepEqual(await actors.getOrCreate("a").state(), {
+      defaults: { seen: ["a"], map: new Map([[1, 1]]) },
+      again: untouched,
+    });
+    assert.deepEqual((await actors.getOrCreate("b").state()).defaults, untouched);
+    assert.deepEqual(defaults, untouched);
   });
 
   it("gives a snapshot that is plain and apart", async () => {

@@ -52,6 +52,26 @@ describe("what was acknowledged survives kill -9", () => {
     });
   }
 
+  for (const durability of ["reply", "interval"]) {
+    for (const step of ["late-flush", "late-save"]) {
+      it(`a change of a map after an await: ${step}, with durability ${durability}`, async () => {
+        const folder = await newFolder();
+        const { signal, said, err } = await run(folder, durability, step);
+        assert.deepEqual([signal, said, err], ["SIGKILL", [1], ""]);
+
+        assert.deepEqual((await run(folder, durability, "size")).said, [1]);
+      });
+    }
+  }
+
+  it("a map that was changed back while the change was on its way", async () => {
+    const folder = await newFolder();
+    const { signal, said } = await run(folder, "reply", "back");
+    assert.deepEqual([signal, said], ["SIGKILL", [0]]);
+
+    assert.deepEqual((await run(folder, "reply", "size")).said, [0]);
+  });
+
   it("and with durability interval an answer alone is no promise", async () => {
     const folder = await newFolder();
     assert.deepEqual((await run(folder, "interval", "add", "add", "kill")).said, [1, 2]);
@@ -71,6 +91,15 @@ describe("what changed survives a clean end", () => {
 
       assert.deepEqual((await run(folder, durability, "read")).said, [3]);
     });
+
+    for (const end of ["shutdown", "exit"]) {
+      it(`by ${end}, what a timer changed in a map, with durability ${durability}`, async () => {
+        const folder = await newFolder();
+        await run(folder, durability, "timed", end);
+
+        assert.deepEqual((await run(folder, durability, "size")).said, [1]);
+      });
+    }
 
     it(`by process.exit(), with durability ${durability}`, async () => {
       const folder = await newFolder();

@@ -7,6 +7,19 @@ import { deferred, inFolder, inMemory, newFolder } from "./support/registry.mjs"
 
 const dist = new URL("../dist/index.js", import.meta.url).href;
 
+/** Runs a module, killed after ten seconds. */
+function ended(body) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["--input-type=module", "-e", body], {
+      stdio: ["ignore", "pipe", "inherit"],
+      timeout: 10_000,
+    });
+    let out = "";
+    child.stdout.on("data", (data) => (out += data));
+    child.on("close", (code, signal) => resolve({ code, signal, out }));
+  });
+}
+
 describe("shutdown", () => {
   it("refuses a deadline that is none", () => {
     const registry = inMemory({});
@@ -20,6 +33,28 @@ describe("shutdown", () => {
       () => registry.drainOnSignals({ deadline: -1 }),
       /deadline of shutdown\(\) is -1/,
     );
+  });
+
+  it("lets the process end though createState ends later", async () => {
+    const end = await ended(`
+      import { actor, setup } from ${JSON.stringify(dist)};
+      const slow = actor({
+        createState: async () => {
+          process.stdout.write("begun ");
+          await new Promise((resolve) => setTimeout(resolve, 1_000));
+          process.stdout.write("ended");
+          return { n: 1 };
+        },
+        actions: { ok: () => true },
+      });
+      const registry = setup({ use: { slow }, storage: ":memory:", logging: { level: "silent" } });
+      const refused = registry.client().slow.getOrCreate().ok().catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await registry.shutdown({ deadline: 100 });
+      await refused;
+    `);
+
+    assert.deepEqual(end, { code: 0, signal: null, out: "begun ended" });
   });
 
   it("refuses every later call, also where nothing was ever opened", async () => {

@@ -96,15 +96,16 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
     run: run && runner(run, live),
     actions: actionsOf(definition, live),
     encodeState: definition.hasState ? (bag: Bag) => liveOf(bag)?.encode() : undefined,
+    suspectsState: definition.hasState ? (bag: Bag) => liveOf(bag)?.exposed === true : undefined,
   };
 }
 
-/** `run` is no call: it may hold the state for as long as the actor lives. */
+/** `run` may hold what it was handed for as long as the actor lives. */
 function runner(run: Hook, live: (payload: Payload) => Live): Callback {
   return async (_error, payload) => {
     const at = live(payload);
     try {
-      await run(at.context);
+      await at.during(() => run(at.context));
     } catch (thrown) {
       throw callersError(thrown, at.specifier);
     }
@@ -117,7 +118,8 @@ async function createState(live: Live, payload: Payload): Promise<Uint8Array> {
   const input = await inputOf(live, payload.input);
   const create = live.definition.hook("createState");
   if (create === undefined) return live.begin(copy(live.definition.config.state, "state"));
-  return live.begin(await create(live.context, input));
+  // What it returns may hold objects of the module, which other actors get as well.
+  return live.begin(copy(await create(live.context, input), "state"));
 }
 
 async function createVars(live: Live): Promise<void> {

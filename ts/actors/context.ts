@@ -98,6 +98,7 @@ export class Context {
   }
 
   async flush(): Promise<void> {
+    this.#live.recheck();
     await plainly(dispatch.flush(this.#live.bag));
   }
 

@@ -3,8 +3,9 @@
  *
  * 1. The state is decoded when it is first touched, and encoded once for each commit.
  * 2. `onStateChange` runs once for each turn that changed the state, and may not change it.
- * 3. While a part that cannot be watched is in an author's hands, the state is compared with what
- *    was stored last whenever a turn or a call ends.
+ * 3. While a part that cannot be watched is in the hands of a call, a hook or `run`, the state is
+ *    compared with what was stored last whenever a turn or a call ends. Timers may keep such a part
+ *    for longer: once one was handed out, every save compares, and so does the last.
  */
 
 import { decode, encode, sameBytes } from "../codec";
@@ -45,10 +46,11 @@ export class Live implements Owner {
   #changed = false;
   /** A part that cannot be watched was handed out (3). */
   #suspected = false;
+  #exposed = false;
   /** `onStateChange` is due at the end of this turn. */
   #announces = false;
   #announcing = false;
-  /** Calls and hooks whose functions have not ended; `run` is not among them. */
+  /** Calls, hooks and `run`, whose functions have not ended. */
   #running = 0;
   /** The encoded state as the author was last told of it; only while suspected, for (2). */
   #told: Uint8Array | undefined;
@@ -100,7 +102,7 @@ export class Live implements Owner {
     this.#loaded = true;
   }
 
-  /** Sets the first state, which the native half stores by itself. */
+  /** Sets the first state, which the native half stores by itself. It is taken over, not copied. */
   begin(state: unknown): Uint8Array {
     const bytes = encode(state, "state");
     this.#root = adopt(state, this);
@@ -141,12 +143,23 @@ export class Live implements Owner {
 
   suspect(): void {
     if (this.bag.stopped !== undefined) return;
+    this.#exposed = true;
     if (!this.#suspected) {
       this.#suspected = true;
       // An announcement that is due takes note itself.
       if (!this.#announces && !this.#announcing) this.#noteTold();
     }
     dispatch.changed(this.bag);
+  }
+
+  /** Whether a part that cannot be watched was ever handed out. */
+  get exposed(): boolean {
+    return this.#exposed;
+  }
+
+  /** Before a save that is waited for: what may have changed unnoticed is compared with it. */
+  recheck(): void {
+    if (this.#exposed) this.suspect();
   }
 
   /** Runs an author's function as one of the calls and hooks of this generation. */
@@ -168,7 +181,10 @@ export class Live implements Owner {
   encode(): Uint8Array | undefined {
     if (!this.#loaded) return undefined;
     const bytes = this.#encoded();
-    const changed = this.#changed || !sameBytes(bytes, this.bag.context.state());
+    const { bag } = this;
+    // What is on its way is not stored yet, and may differ from what is stored.
+    const onItsWay = bag.inFlight !== 0 || bag.handedOver;
+    const changed = this.#changed || onItsWay || !sameBytes(bytes, bag.context.state());
     this.#changed = false;
     if (this.#suspected) {
       // Not `changed`: what is stored may be behind what the author was told.

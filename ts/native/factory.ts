@@ -26,6 +26,8 @@ export interface Callbacks {
   serializeState?: Callback | undefined;
   /** The encoded state, at once; undefined when it is what was encoded last. With it, the state is handed over at the end of a turn, without it when it is asked for. */
   encodeState?: ((bag: ActorBag) => Uint8Array | undefined) | undefined;
+  /** Whether the state may have changed without a word: it is encoded to find out wherever it is saved. */
+  suspectsState?: ((bag: ActorBag) => boolean) | undefined;
   [name: string]: unknown;
 }
 

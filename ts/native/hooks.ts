@@ -182,7 +182,7 @@ export class SnapshotEntry implements Entry {
         native.complete(bag.actor, this.ticket, 0);
         return;
       }
-      if (!bag.dirty && !bag.handedOver) {
+      if (!turns.owes(bag) && !bag.handedOver) {
         turns.handedOver(bag, false);
         native.complete(bag.actor, this.ticket, 0);
         return;

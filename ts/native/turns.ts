@@ -57,10 +57,10 @@ export class Turns {
 
   /**
    * Hands over what has changed: the number of the commit after which all of it is
-   * durable, 0 when nothing has changed, -1 when nothing can be handed over now.
+   * durable, 0 when nothing can have changed, -1 when nothing can be handed over now.
    */
   push(bag: ActorBag): number {
-    if (!bag.dirty || bag.stopped !== undefined) return 0;
+    if (!this.owes(bag) || bag.stopped !== undefined) return 0;
     const encoded = this.encode(bag);
     if (encoded === BROKEN) return -1;
     const commit = this.#native.commit(bag.actor, encoded ?? null);
@@ -73,6 +73,11 @@ export class Turns {
     }
     this.#settleHold(bag);
     return commit;
+  }
+
+  /** Whether the state has changed, or may have without a word. */
+  owes(bag: ActorBag): boolean {
+    return bag.dirty || bag.factory.callbacks.suspectsState?.(bag) === true;
   }
 
   /** Something happened after which a commit that could not begin may be able to. */
@@ -122,6 +127,8 @@ export class Turns {
 
   /** The state was asked for and handed over, unless there was nothing to hand over. */
   handedOver(bag: ActorBag, anything: boolean): void {
+    // A hook that ends after its generation has nobody to hand anything to.
+    if (bag.stopped !== undefined) return;
     bag.asked = false;
     bag.handedOver = anything;
     this.#settleHold(bag);
@@ -145,7 +152,9 @@ export class Turns {
   /** See (3). */
   #settleHold(bag: ActorBag): void {
     const waits = bag.factory.gated || bag.factory.callbacks.encodeState === undefined;
-    const owes = (bag.dirty && waits) || bag.asked || bag.handedOver || bag.inFlight !== 0;
+    const unsaved = (bag.dirty && waits) || bag.asked || bag.handedOver || bag.inFlight !== 0;
+    // No commit of a generation that ended is heard of.
+    const owes = unsaved && bag.stopped === undefined;
     if (owes === bag.holds) return;
     bag.holds = owes;
     if (owes) this.#keepAlive.hold();
