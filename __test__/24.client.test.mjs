@@ -249,3 +249,32 @@ describe("the registry", () => {
     assert.equal(await first.client().note.get("k").read(), "KEPT");
   });
 });
+
+describe("a handle that creates its actor with an input", () => {
+  it("keeps the order of its calls, though the first ones wait for the creation", async () => {
+    const client = inMemory({ note }).client();
+    const handle = client.note.getOrCreate("ordered", { createWithInput: ">" });
+    const calls = [];
+    for (let n = 0; n < 40; n += 1) {
+      calls.push(handle.append(String.fromCharCode(65 + n)));
+      // Lets the first calls get everywhere on their way.
+      if (n % 4 === 0) await null;
+      if (n % 8 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await Promise.all(calls);
+    const expected = Array.from({ length: 40 }, (_, n) => String.fromCharCode(65 + n)).join("");
+    assert.equal(await handle.read(), `>${expected}`);
+  });
+
+  it("lets a call that was given up not be overtaken by what came after it", async () => {
+    const client = inMemory({ note }).client();
+    const handle = client.note.getOrCreate("given up", { createWithInput: ">" });
+    const stop = new AbortController();
+    const first = handle.append("a");
+    const second = handle.action({ name: "append", args: ["b"], signal: stop.signal });
+    stop.abort(new Error("enough"));
+    await assert.rejects(second, { message: "enough" });
+    const third = handle.append("c");
+    assert.deepEqual(await Promise.all([first, third]), [">a", ">ac"]);
+  });
+});

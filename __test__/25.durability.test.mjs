@@ -4,8 +4,9 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { actor } from "../dist/index.js";
-import { inMemory, newFolder } from "./support/registry.mjs";
+import { inMemory, newFolder, until } from "./support/registry.mjs";
 
+const relay = fileURLToPath(new URL("support/relay.mjs", import.meta.url));
 const program = fileURLToPath(new URL("support/durable.mjs", import.meta.url));
 
 /** Runs the program on a folder; with durability interval nothing is saved before ten minutes. */
@@ -14,8 +15,12 @@ function run(folder, durability, ...steps) {
 }
 
 function runWith(env, folder, durability, ...steps) {
+  return start(program, env, folder, durability, ...steps);
+}
+
+function start(file, env, ...args) {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [program, folder, durability, ...steps], {
+    const child = spawn(process.execPath, [file, ...args], {
       env: { ...process.env, ...env },
     });
     let out = "";
@@ -77,6 +82,83 @@ describe("what was acknowledged survives kill -9", () => {
     assert.deepEqual((await run(folder, "interval", "add", "add", "kill")).said, [1, 2]);
 
     assert.deepEqual((await run(folder, "interval", "read")).said, [0]);
+  });
+});
+
+describe("a call of an actor to another one", () => {
+  it("leaves when what its caller changed before is durable", async () => {
+    const folder = await newFolder();
+    const { signal } = await start(relay, {}, folder, "send");
+    assert.equal(signal, "SIGKILL");
+
+    assert.deepEqual((await start(relay, {}, folder, "read")).said, [1, 1]);
+  });
+
+  const log = actor({
+    state: { seen: [] },
+    actions: {
+      note: (c, what) => {
+        c.state.seen.push(what.name ?? what);
+      },
+      read: (c) => c.state.seen,
+    },
+  });
+
+  it("keeps its order and carries what its arguments were when it was made", async () => {
+    const source = actor({
+      state: { n: 0 },
+      actions: {
+        pass: async (c) => {
+          const to = c.client().log.getOrCreate("k");
+          await to.read();
+          const calls = [to.note("a")];
+          c.state.n += 1;
+          const what = { name: "b" };
+          calls.push(to.note(what));
+          what.name = "changed";
+          calls.push(to.note("c"));
+          await c.flush();
+          calls.push(c.client().log.getOrCreate("k").note("d"));
+          await Promise.all(calls);
+          return to.read();
+        },
+      },
+    });
+    const client = inMemory({ log, source }).client();
+    assert.deepEqual(await client.source.getOrCreate("k").pass(), ["a", "b", "c", "d"]);
+  });
+
+  for (const hook of ["onCreate", "onWake", "onSleep", "run"]) {
+    it(`also leaves from ${hook}`, { timeout: 5_000 }, async () => {
+      const source = actor({
+        state: { n: 0 },
+        [hook]: async (c) => {
+          c.state.n += 1;
+          await c.client().log.getOrCreate("k").note(hook);
+        },
+        actions: { wake: () => {} },
+      });
+      const registry = inMemory({ log, source });
+      const client = registry.client();
+      const handle = client.source.getOrCreate("k");
+      await handle.wake();
+      if (hook === "onSleep") await registry.actor(handle).sleep();
+      await until(async () => (await client.log.getOrCreate("k").read()).length === 1, hook);
+    });
+  }
+
+  it("to itself does not wait", async () => {
+    const own = actor({
+      state: { n: 0 },
+      actions: {
+        outer: (c) => {
+          c.state.n += 1;
+          return c.client().own.getOrCreate("k").inner();
+        },
+        inner: (c) => c.state.n,
+      },
+    });
+    assert.equal(await inMemory({ own }).client().own.getOrCreate("k").outer(), 1);
   });
 });
 

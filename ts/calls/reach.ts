@@ -6,6 +6,9 @@
  * 2. Arguments are copied before the call is admitted, results when the function ends; both ways
  *    refuse the same values with the same path.
  * 3. Beyond a depth of {@link MAX_DEPTH} a call takes the ordinary way.
+ * 4. Calls of one handle leave in the order in which they were made: while one is held up, later
+ *    ones queue behind it.
+ * 5. What an actor changed before it calls another one is durable before the call leaves.
  */
 
 import { actionNotFound, runAction, throughBoundary } from "../actors/action";
@@ -25,6 +28,7 @@ import {
 import { validate } from "../schema";
 import { awaited } from "./awaited";
 import { Call, MAX_DEPTH } from "./call";
+import { Departures, mayLeave } from "./departures";
 
 /** From where a client calls. */
 export interface Origin {
@@ -49,6 +53,7 @@ export interface Reached {
 export class Reach {
   readonly #origin: () => Origin;
   readonly #reached: Reached;
+  readonly #departures = new Departures();
   #bag: Bag | undefined;
 
   constructor(origin: () => Origin, reached: Reached) {
@@ -67,11 +72,24 @@ export class Reach {
       const origin = this.#origin();
       const stop = either(signal, this.#reached.signal);
       if (stop?.aborted) return Promise.reject(stop.reason);
-      const { host } = origin;
-      if (typeof host !== "function") return this.#callAt(host, origin, name, args, stop);
+      const { host, live } = origin;
+      const gate =
+        live === undefined || isSelf(this.#reached.target, live) ? undefined : mayLeave(live);
+      if (typeof host !== "function" && gate === undefined && this.#departures.none) {
+        const answer = this.#callInPlace(host, origin, name, args, stop);
+        if (answer !== undefined) return answer;
+        if (this.#reached.input === undefined) {
+          return this.#submit(host, origin, name, encode(args, "args"), stop);
+        }
+      }
       // Now, because the caller may change them meanwhile.
       const copied = copy(args, "args");
-      return host().then((opened) => this.#callAt(opened, origin, name, copied, stop));
+      return this.#departures.depart(stop, async () => {
+        await gate;
+        const opened = typeof host === "function" ? await host() : host;
+        if (this.#reached.input !== undefined) await this.#ensure(opened);
+        return () => this.#callAt(opened, origin, name, copied, stop);
+      });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -90,12 +108,10 @@ export class Reach {
     args: readonly unknown[],
     signal: AbortSignal | undefined,
   ): Promise<unknown> {
-    const depth = origin.call?.depth ?? 0;
-    if (depth < MAX_DEPTH) {
-      const answer = this.#callInPlace(host, origin, name, args, signal);
-      if (answer !== undefined) return awaited(answer);
-    }
-    return this.#submit(host, origin, name, encode(args, "args"), signal);
+    return (
+      this.#callInPlace(host, origin, name, args, signal) ??
+      this.#submit(host, origin, name, encode(args, "args"), signal)
+    );
   }
 
   #callInPlace(
@@ -105,6 +121,7 @@ export class Reach {
     args: readonly unknown[],
     signal: AbortSignal | undefined,
   ): Promise<unknown> | undefined {
+    if ((origin.call?.depth ?? 0) >= MAX_DEPTH) return undefined;
     const bag = this.#live(host);
     const live = bag && liveOf(bag);
     if (bag === undefined || live === undefined) return undefined;
@@ -118,7 +135,8 @@ export class Reach {
       const call = new Call(live, caller, origin.call, scope);
       return runAction(live, call, name, internal, given, (output) => copy(output, "result"));
     };
-    return dispatch.inPlace(bag, run, signal);
+    const answer = dispatch.inPlace(bag, run, signal);
+    return answer && awaited(answer);
   }
 
   async #submit(
@@ -128,10 +146,9 @@ export class Reach {
     args: Uint8Array,
     signal: AbortSignal | undefined,
   ): Promise<unknown> {
-    const { target, definition, input } = this.#reached;
+    const { target, definition } = this.#reached;
     // The mark is this layer's word that the actor calls itself, and nobody else's.
     if (name.startsWith(INTERNAL_MARK)) throw actionNotFound(name, undefined);
-    if (input !== undefined) await this.#ensure(host);
     const toSelf = origin.live !== undefined && isSelf(target, origin.live);
     const internal = toSelf && definition?.internalActions.has(name) === true;
     const caller = callerKind(origin.live === undefined ? "local" : "actor");

@@ -1,0 +1,104 @@
+/**
+ * When calls leave: what holds one up, and what queues behind it.
+ *
+ * 1. What is held up leaves in the order in which it was called, also when one in between was given
+ *    up or refused.
+ * 2. Who gives up has the reason at once, whatever the call waits for.
+ * 3. An actor's queue holds only what waits for its own commits. Nothing in it waits for another
+ *    actor, so a circle of calls cannot stand still.
+ */
+
+import type { Live } from "../actors/live";
+import { isRivetErrorCode } from "../errors";
+import { dispatch } from "../native-half";
+
+/** The calls of one handle that have not left. */
+export class Departures {
+  #last: Promise<void> | undefined;
+
+  /** Whether the next call has nobody to queue behind. */
+  get none(): boolean {
+    return this.#last === undefined;
+  }
+
+  /** Leaves with what `prepare` gives, once it and all calls before this one are ready. */
+  async depart<T>(
+    signal: AbortSignal | undefined,
+    prepare: () => Promise<() => Promise<T>>,
+  ): Promise<T> {
+    const before = this.#last;
+    const ready = async (): Promise<() => Promise<T>> => {
+      await before;
+      signal?.throwIfAborted();
+      return prepare();
+    };
+    let gone!: () => void;
+    const last = new Promise<void>((resolve) => {
+      gone = resolve;
+    });
+    this.#last = last;
+    const end = (): void => {
+      gone();
+      if (this.#last === last) this.#last = undefined;
+    };
+    try {
+      const leave = await unlessAborted(ready(), signal);
+      return leave();
+    } finally {
+      if (before === undefined) end();
+      else before.then(end);
+    }
+  }
+}
+
+const queues = new WeakMap<Live, Promise<void>>();
+
+/**
+ * When a call of an actor may leave: what the actor changed before it is durable then. `undefined`
+ * for at once. Rejects where that was lost.
+ */
+export function mayLeave(live: Live): Promise<void> | undefined {
+  const gate = dispatch.gate(live.bag)?.catch(unlessStarting);
+  const before = queues.get(live);
+  if (gate === undefined && before === undefined) return undefined;
+  const open = Promise.allSettled([before]).then(() => gate);
+  queues.set(live, open);
+  const end = (): void => {
+    // Whoever waited goes on in the microtasks before.
+    setImmediate(() => {
+      if (queues.get(live) === open) queues.delete(live);
+    });
+  };
+  open.then(end, end);
+  gate?.catch(() => {});
+  return open;
+}
+
+/** A new actor is stored once `onCreate` has ended: what is called from there has nothing to wait for. */
+function unlessStarting(error: unknown): void {
+  if (!isRivetErrorCode(error, "actor", "starting")) throw error;
+}
+
+/** What `promise` gives, or the reason of `signal` when that fires first. */
+export function unlessAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    const heard = (): void => signal.removeEventListener("abort", abort);
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort);
+    promise.then(
+      (value) => {
+        heard();
+        resolve(value);
+      },
+      (error) => {
+        heard();
+        reject(error);
+      },
+    );
+  });
+}
