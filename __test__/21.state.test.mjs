@@ -285,6 +285,36 @@ describe("state", () => {
     }
   });
 
+  it("that cannot be encoded breaks its generation only, also with onStateChange", async () => {
+    for (const durability of ["reply", "interval"]) {
+      const watched = actor({
+        state: { n: 0, map: new Map() },
+        onStateChange: (_c, state) => state.map.size,
+        actions: {
+          spoil: (c) => {
+            c.state.map.set("f", () => {});
+            c.state.n += 1;
+          },
+          save: (c) => c.flush(),
+          state: (c) => c.snapshot(),
+        },
+        options: { durability },
+      });
+      const registry = inMemory({ watched });
+      const handle = registry.client().watched.getOrCreate();
+      await handle.state();
+      const refused = { group: "actor", code: "state_not_storable" };
+      const spoiling = handle.spoil();
+      if (durability === "reply") await assert.rejects(spoiling, refused);
+      else {
+        await spoiling;
+        await assert.rejects(handle.save(), refused);
+      }
+
+      assert.deepEqual(await handle.state(), { n: 0, map: new Map() });
+    }
+  });
+
   it("survives an onStateChange that throws, and logs it", async () => {
     const lines = [];
     const noisy = actor({

@@ -224,8 +224,13 @@ export class Live implements Owner {
   /** Notes what the author knows of the state, to tell him of changes that no proxy announces. */
   #noteTold(): void {
     if (this.definition.hook("onStateChange") === undefined || !this.#loaded) return;
-    // Bytes of their own: those of the encoder lie in a buffer that they would keep.
-    this.#told = new Uint8Array(this.#encoded());
+    try {
+      // Bytes of their own: those of the encoder lie in a buffer that they would keep.
+      this.#told = new Uint8Array(this.#encoded());
+    } catch {
+      // The commit of this turn meets the same, and breaks the generation with it.
+      this.#told = undefined;
+    }
   }
 
   /** What came into the state behind the proxies' back is refused here, and breaks the generation. */
