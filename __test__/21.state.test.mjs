@@ -315,27 +315,34 @@ describe("state", () => {
     }
   });
 
-  it("survives an onStateChange that throws, and logs it", async () => {
-    const lines = [];
-    const noisy = actor({
-      state: { n: 0 },
-      onStateChange: () => {
-        throw new Error("oh no");
-      },
-      actions: { bump: (c) => (c.state.n += 1) },
-    });
-    const registry = inMemory(
-      { noisy },
-      { logging: { level: "error", sink: (line) => lines.push(line) } },
-    );
-    const handle = registry.client().noisy.getOrCreate("k");
+  for (const [how, onStateChange] of Object.entries({
+    throws: () => {
+      throw new Error("oh no");
+    },
+    rejects: async () => {
+      throw new Error("oh no");
+    },
+  })) {
+    it(`survives an onStateChange that ${how}, and logs it`, async () => {
+      const lines = [];
+      const noisy = actor({
+        state: { n: 0 },
+        onStateChange,
+        actions: { bump: (c) => (c.state.n += 1) },
+      });
+      const registry = inMemory(
+        { noisy },
+        { logging: { level: "error", sink: (line) => lines.push(line) } },
+      );
+      const handle = registry.client().noisy.getOrCreate("k");
 
-    assert.equal(await handle.bump(), 1);
-    await until(() => lines.length > 0, "the error was logged");
-    assert.equal(lines[0].msg, "onStateChange failed: oh no");
-    assert.deepEqual(
-      [lines[0].actorName, lines[0].actorKey, lines[0].level],
-      ["noisy", ["k"], "error"],
-    );
-  });
+      assert.equal(await handle.bump(), 1);
+      await until(() => lines.length > 0, "the error was logged");
+      assert.equal(lines[0].msg, "onStateChange failed: oh no");
+      assert.deepEqual(
+        [lines[0].actorName, lines[0].actorKey, lines[0].level],
+        ["noisy", ["k"], "error"],
+      );
+    });
+  }
 });

@@ -205,14 +205,20 @@ export class Live implements Owner {
     native.beginOnStateChange();
     this.#announcing = true;
     try {
-      hook(this.context, seen(this.#root, this));
+      // Nobody waits for the promise of an async hook, but its rejection is heard.
+      const ended: unknown = hook(this.context, seen(this.#root, this));
+      if (ended instanceof Promise) ended.catch((error: unknown) => this.#failedToTell(error));
     } catch (error) {
-      this.log.error({ msg: `onStateChange failed: ${messageOf(error)}`, error });
+      this.#failedToTell(error);
     } finally {
       this.#announcing = false;
       native.endOnStateChange();
       if (this.#suspected) this.#noteTold();
     }
+  }
+
+  #failedToTell(error: unknown): void {
+    this.log.error({ msg: `onStateChange failed: ${messageOf(error)}`, error });
   }
 
   /** Nothing that cannot be watched is in an author's hands any more. */
