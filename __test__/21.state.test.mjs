@@ -171,6 +171,15 @@ describe("state remembers", () => {
     assert.equal(await remembered(registry, handle), "text");
   });
 
+  it("the value of a property that is defined again without one", async () => {
+    const registry = inMemory({ box });
+    const handle = registry.client().box.getOrCreate("defined");
+    await handle.run("(c) => { Object.defineProperty(c.state, 'n', { enumerable: true }); }");
+    await handle.run("(c) => { Object.defineProperty(c.state, 'n', { value: c.state.n + 7 }); }");
+
+    assert.equal((await remembered(registry, handle)).n, 7);
+  });
+
   it("awkward values exactly", async () => {
     const registry = inMemory({ box });
     const handle = registry.client().box.getOrCreate("awkward");
