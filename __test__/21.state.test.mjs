@@ -171,6 +171,15 @@ describe("state remembers", () => {
     assert.equal(await remembered(registry, handle), "text");
   });
 
+  it("the value of a property that is defined again without one", async () => {
+    const registry = inMemory({ box });
+    const handle = registry.client().box.getOrCreate("defined");
+    await handle.run("(c) => { Object.defineProperty(c.state, 'n', { enumerable: true }); }");
+    await handle.run("(c) => { Object.defineProperty(c.state, 'n', { value: c.state.n + 7 }); }");
+
+    assert.equal((await remembered(registry, handle)).n, 7);
+  });
+
   it("awkward values exactly", async () => {
     const registry = inMemory({ box });
     const handle = registry.client().box.getOrCreate("awkward");
@@ -285,27 +294,64 @@ describe("state", () => {
     }
   });
 
-  it("survives an onStateChange that throws, and logs it", async () => {
-    const lines = [];
-    const noisy = actor({
-      state: { n: 0 },
-      onStateChange: () => {
-        throw new Error("oh no");
-      },
-      actions: { bump: (c) => (c.state.n += 1) },
-    });
-    const registry = inMemory(
-      { noisy },
-      { logging: { level: "error", sink: (line) => lines.push(line) } },
-    );
-    const handle = registry.client().noisy.getOrCreate("k");
+  it("that cannot be encoded breaks its generation only, also with onStateChange", async () => {
+    for (const durability of ["reply", "interval"]) {
+      const watched = actor({
+        state: { n: 0, map: new Map() },
+        onStateChange: (_c, state) => state.map.size,
+        actions: {
+          spoil: (c) => {
+            c.state.map.set("f", () => {});
+            c.state.n += 1;
+          },
+          save: (c) => c.flush(),
+          state: (c) => c.snapshot(),
+        },
+        options: { durability },
+      });
+      const registry = inMemory({ watched });
+      const handle = registry.client().watched.getOrCreate();
+      await handle.state();
+      const refused = { group: "actor", code: "state_not_storable" };
+      const spoiling = handle.spoil();
+      if (durability === "reply") await assert.rejects(spoiling, refused);
+      else {
+        await spoiling;
+        await assert.rejects(handle.save(), refused);
+      }
 
-    assert.equal(await handle.bump(), 1);
-    await until(() => lines.length > 0, "the error was logged");
-    assert.equal(lines[0].msg, "onStateChange failed: oh no");
-    assert.deepEqual(
-      [lines[0].actorName, lines[0].actorKey, lines[0].level],
-      ["noisy", ["k"], "error"],
-    );
+      assert.deepEqual(await handle.state(), { n: 0, map: new Map() });
+    }
   });
+
+  for (const [how, onStateChange] of Object.entries({
+    throws: () => {
+      throw new Error("oh no");
+    },
+    rejects: async () => {
+      throw new Error("oh no");
+    },
+  })) {
+    it(`survives an onStateChange that ${how}, and logs it`, async () => {
+      const lines = [];
+      const noisy = actor({
+        state: { n: 0 },
+        onStateChange,
+        actions: { bump: (c) => (c.state.n += 1) },
+      });
+      const registry = inMemory(
+        { noisy },
+        { logging: { level: "error", sink: (line) => lines.push(line) } },
+      );
+      const handle = registry.client().noisy.getOrCreate("k");
+
+      assert.equal(await handle.bump(), 1);
+      await until(() => lines.length > 0, "the error was logged");
+      assert.equal(lines[0].msg, "onStateChange failed: oh no");
+      assert.deepEqual(
+        [lines[0].actorName, lines[0].actorKey, lines[0].level],
+        ["noisy", ["k"], "error"],
+      );
+    });
+  }
 });

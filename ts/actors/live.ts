@@ -205,14 +205,20 @@ export class Live implements Owner {
     native.beginOnStateChange();
     this.#announcing = true;
     try {
-      hook(this.context, seen(this.#root, this));
+      // Nobody waits for the promise of an async hook, but its rejection is heard.
+      const ended: unknown = hook(this.context, seen(this.#root, this));
+      if (ended instanceof Promise) ended.catch((error: unknown) => this.#failedToTell(error));
     } catch (error) {
-      this.log.error({ msg: `onStateChange failed: ${messageOf(error)}`, error });
+      this.#failedToTell(error);
     } finally {
       this.#announcing = false;
       native.endOnStateChange();
       if (this.#suspected) this.#noteTold();
     }
+  }
+
+  #failedToTell(error: unknown): void {
+    this.log.error({ msg: `onStateChange failed: ${messageOf(error)}`, error });
   }
 
   /** Nothing that cannot be watched is in an author's hands any more. */
@@ -224,8 +230,13 @@ export class Live implements Owner {
   /** Notes what the author knows of the state, to tell him of changes that no proxy announces. */
   #noteTold(): void {
     if (this.definition.hook("onStateChange") === undefined || !this.#loaded) return;
-    // Bytes of their own: those of the encoder lie in a buffer that they would keep.
-    this.#told = new Uint8Array(this.#encoded());
+    try {
+      // Bytes of their own: those of the encoder lie in a buffer that they would keep.
+      this.#told = new Uint8Array(this.#encoded());
+    } catch {
+      // The commit of this turn meets the same, and breaks the generation with it.
+      this.#told = undefined;
+    }
   }
 
   /** What came into the state behind the proxies' back is refused here, and breaks the generation. */

@@ -5,8 +5,12 @@
  * every durability. Whichever comes first tells the author, once.
  */
 
+import { messageOf } from "../errors";
+import type { Logger } from "../log";
+
 /** Something that is due. */
 interface Announcer {
+  readonly log: Logger;
   announce(): void;
 }
 
@@ -21,5 +25,12 @@ export function atTurnsEnd(announcer: Announcer): void {
 function end(): void {
   const ending = due;
   due = [];
-  for (const announcer of ending) announcer.announce();
+  for (const announcer of ending) {
+    // One's fault is neither the others' nor the process's.
+    try {
+      announcer.announce();
+    } catch (error) {
+      announcer.log.error({ msg: `onStateChange could not run: ${messageOf(error)}`, error });
+    }
+  }
 }

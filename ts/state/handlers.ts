@@ -82,6 +82,10 @@ const common: ProxyHandler<object> = {
       );
     }
     if (key !== "__proto__") refuseKey(owner, target, key);
+    if (!("value" in descriptor)) {
+      owner.change();
+      return Reflect.defineProperty(target, key, descriptor);
+    }
     const stored = adopt(descriptor.value, owner, target, key);
     owner.change();
     return Reflect.defineProperty(target, key, { ...descriptor, value: stored });
