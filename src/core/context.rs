@@ -248,6 +248,19 @@ impl ActorContext {
         outcome.await
     }
 
+    /// Resolves when every commit that has begun is durable. Unlike
+    /// [`ActorContext::flushed`] it asks the author's side for nothing, so it ends
+    /// also where the author's side cannot run any more.
+    ///
+    /// # Errors
+    ///
+    /// What made the last commit fail, or the end of the generation.
+    pub async fn begun_durable(&self) -> Result<()> {
+        let (reply, outcome) = Reply::channel();
+        self.0.begun_durable(reply);
+        outcome.await
+    }
+
     /// Brackets the author's `onStateChange`: it keeps the actor awake.
     pub fn begin_on_state_change(&self) {
         self.0.begin_on_state_change();

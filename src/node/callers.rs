@@ -15,7 +15,7 @@ use super::cancel;
 use super::env::{self, number, to_js};
 use super::error::{invalid_argument, thrown};
 use super::guard::trip;
-use super::host::{Opened, opened, settles, settles_json};
+use super::host::{Opened, known, opened, settles, settles_json};
 use super::job::caller_of;
 use super::origin;
 use crate::core::behavior::Reply;
@@ -130,7 +130,7 @@ pub fn submit(
 #[napi(catch_unwind)]
 pub fn cancel(host: f64, ticket: f64) {
     trip();
-    if let Ok(opened) = opened(host) {
+    if let Some(opened) = known(host) {
         cancel::cancel(origin::of(opened.hub.environment(), number(ticket)));
     }
 }

@@ -152,7 +152,7 @@ pub fn flush_sync(actors: Vec<f64>, ms: f64) -> bool {
         return true;
     }
     let flushed = futures::future::join_all(
-        contexts.into_iter().map(|context| async move { context.flushed().await.is_ok() }),
+        contexts.into_iter().map(|context| async move { context.begun_durable().await.is_ok() }),
     );
     let clock = Clock::system();
     let limit = Duration::from_millis(number(ms));

@@ -42,6 +42,11 @@ pub(super) fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Whether [`next_number`] has given this number.
+pub(super) fn was_given(number: u64) -> bool {
+    (1..NEXT.load(Ordering::Relaxed)).contains(&number)
+}
+
 /// A number that came from JavaScript; 0, which nothing has, when it is none.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 pub(super) fn number(value: f64) -> u64 {

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use napi::Env;
@@ -26,8 +27,8 @@ use super::hub::Hub;
 use super::job::Job;
 use super::runtime;
 use crate::core::behavior::Reply;
-use crate::error::Result;
-use crate::host::embedded::{EmbeddedHost, EnvironmentId, OpenOptions};
+use crate::error::{Error, Result};
+use crate::host::embedded::{Departure, EmbeddedHost, EnvironmentId, HostError, OpenOptions};
 use crate::ids::ActorName;
 use crate::store::StoreLocation;
 use crate::time::{Clock, Duration};
@@ -41,6 +42,8 @@ pub(super) struct Opened {
     pub(super) host: Arc<EmbeddedHost>,
     /// The environment.
     pub(super) hub: Arc<Hub>,
+    /// It is being shut down: nothing more is let in through it.
+    leaving: Arc<AtomicBool>,
 }
 
 impl Opened {
@@ -50,11 +53,58 @@ impl Opened {
     }
 }
 
-/// The host of a number.
-pub(super) fn opened(host: f64) -> Result<Opened> {
+/// The host of a number, also while it is being shut down.
+pub(super) fn known(host: f64) -> Option<Opened> {
     let hosts = HOSTS.lock();
-    let opened = hosts.as_ref().and_then(|hosts| hosts.get(&number(host)));
-    opened.cloned().ok_or_else(|| invalid_argument("host", "it is not open"))
+    hosts.as_ref().and_then(|hosts| hosts.get(&number(host))).cloned()
+}
+
+/// The host of a number, if it lets anything in.
+///
+/// # Errors
+///
+/// `registry/shut_down` once its shutdown has begun.
+pub(super) fn opened(host: f64) -> Result<Opened> {
+    let opened = known(host).ok_or_else(|| not_open(host))?;
+    if opened.leaving.load(Ordering::Acquire) {
+        return Err(HostError::ShutDown.into());
+    }
+    Ok(opened)
+}
+
+/// What is asked of a host that is not open: it was shut down, or never was.
+fn not_open(host: f64) -> Error {
+    if env::was_given(number(host)) {
+        HostError::ShutDown.into()
+    } else {
+        invalid_argument("host", "it is not open")
+    }
+}
+
+/// Ends an opening, and settles `ticket` when that is over.
+///
+/// # Errors
+///
+/// `registry/shut_down` when that has begun before.
+pub(super) fn leave(
+    host: f64,
+    grace: Duration,
+    ticket: f64,
+    to: fn(&Departure) -> Value,
+) -> Result<()> {
+    let Opened { host: left, hub, leaving } = opened(host)?;
+    if leaving.swap(true, Ordering::AcqRel) {
+        return Err(HostError::ShutDown.into());
+    }
+    let parted = left.leave(EnvironmentId(hub.environment()), grace);
+    settle_with(&hub, ticket, async move {
+        let departure = parted.await;
+        // Until now the end of the environment had to find it.
+        let ended = HOSTS.lock().as_mut().and_then(|hosts| hosts.remove(&number(host)));
+        drop(ended);
+        Ok(Some(encoded(&to(&departure))))
+    });
+    Ok(())
 }
 
 /// A reply that settles a ticket.
@@ -120,7 +170,7 @@ pub fn open_host(env: &Env, environment: f64, config: String, ticket: f64) -> na
         let environment = EnvironmentId(target.environment());
         let host = open(&config, environment).await?;
         let id = next_number();
-        let opened = Opened { host, hub: target };
+        let opened = Opened { host, hub: target, leaving: Arc::default() };
         HOSTS.lock().get_or_insert_default().insert(id, opened.clone());
         // An environment that ended meanwhile has looked for its hosts already.
         if opened.hub.is_dead() {

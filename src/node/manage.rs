@@ -1,7 +1,5 @@
 //! Looking at the actors of a host from outside, and ending them.
 
-use std::sync::Arc;
-
 use napi::Env;
 use napi_derive::napi;
 use serde::Deserialize;
@@ -12,10 +10,10 @@ use super::callers::{Target, actor_id, row_json};
 use super::context::settle_with;
 use super::error::{invalid_argument, thrown};
 use super::guard::trip;
-use super::host::{Opened, encoded, opened, settles_json};
+use super::host::{Opened, encoded, leave, opened, settles_json};
 use crate::core::actor::activity::Hold;
 use crate::error::{Error, Result};
-use crate::host::embedded::{Listed, ShutdownReport};
+use crate::host::embedded::{Departure, Listed};
 use crate::ids::{ActorKey, ActorName, KeyPart};
 use crate::store::{ActorNumber, ListFilter};
 use crate::time::Duration;
@@ -56,13 +54,18 @@ struct ShutdownArgs {
 )]
 pub fn manage(env: &Env, host: f64, op: String, args: String, ticket: f64) -> napi::Result<()> {
     trip();
-    let begun = opened(host).and_then(|opened| begin(&opened, &op, &args, ticket));
+    let begun = match op.as_str() {
+        "shutdown" => read::<ShutdownArgs>(&args).and_then(|ShutdownArgs { grace_ms }| {
+            leave(host, Duration::from_millis(grace_ms), ticket, report)
+        }),
+        op => opened(host).and_then(|opened| begin(&opened, op, &args, ticket)),
+    };
     begun.map_err(|error| thrown(env, error))
 }
 
 /// Begins what is asked for. What is wrong with the arguments is thrown.
 fn begin(opened: &Opened, op: &str, args: &str, ticket: f64) -> Result<()> {
-    let Opened { host, hub } = opened;
+    let Opened { host, hub, .. } = opened;
     match op {
         "list" => {
             let listed = host.list(filter(read(args)?)?);
@@ -91,13 +94,6 @@ fn begin(opened: &Opened, op: &str, args: &str, ticket: f64) -> Result<()> {
         "destroy" => {
             let address = Target::read(args)?.into_address(None)?;
             host.destroy(address, settles_json(hub, ticket, |existed: bool| json!(existed)));
-        }
-        "shutdown" => {
-            let grace = Duration::from_millis(read::<ShutdownArgs>(args)?.grace_ms);
-            let host = Arc::clone(host);
-            settle_with(hub, ticket, async move {
-                Ok(Some(encoded(&report(&host.shutdown(grace).await))))
-            });
         }
         other => return Err(invalid_argument("op", format!("{other:?} is unknown"))),
     }
@@ -130,7 +126,7 @@ fn page(listed: &[Listed]) -> Value {
     })
 }
 
-fn report(report: &ShutdownReport) -> Value {
+fn report(Departure { report, stays }: &Departure) -> Value {
     let left = report.not_drained.iter().map(|left| {
         json!({
             "name": left.name.as_str(),
@@ -139,7 +135,7 @@ fn report(report: &ShutdownReport) -> Value {
             "holds": holds(&left.holds),
         })
     });
-    json!({ "drained": report.drained, "notDrained": left.collect::<Vec<_>>() })
+    json!({ "drained": report.drained, "notDrained": left.collect::<Vec<_>>(), "stays": stays })
 }
 
 fn holds(holds: &[Hold]) -> Value {

@@ -4,6 +4,7 @@
  * Rust holds no JavaScript object: everything of an actor that is one is here, by
  * the generation's number, from its START to its STOPPED.
  */
+import { setMaxListeners } from "node:events";
 import type { ActorContext } from "../../index.js";
 import { fromRecord, type RivetError } from "./errors.js";
 import type { Factory } from "./factory.js";
@@ -114,6 +115,8 @@ export class ActorBag {
   get abortSignal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
+      // Every call of the actor may listen at the same time.
+      setMaxListeners(0, this.#abort.signal);
       if (this.#aborted !== undefined || this.stopped !== undefined) this.#abort.abort();
     }
     return this.#abort.signal;
@@ -137,6 +140,10 @@ export class ActorBag {
     this.#abort?.abort();
     for (const call of [...this.open.values()]) call.stop(this.stopped.error);
     this.held?.fail(this.stopped.error);
+    // Handles that find no other generation keep this one: it must not keep the state.
+    this.held = undefined;
+    this.firstState = undefined;
+    this.extension = undefined;
   }
 
   /** Why nothing more happens in this generation. */

@@ -8,6 +8,7 @@
  */
 import * as native from "../../index.js";
 import { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
+import { now, setImmediate } from "./clockwork.js";
 import { instanceOf } from "./context.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { fromRecord, readRecord } from "./errors.js";
@@ -126,7 +127,7 @@ export class Dispatch {
     let empty = false;
     try {
       this.#turns.end();
-      const began = performance.now();
+      const began = now();
       do {
         const batch = native.take(this.#environment);
         if (batch === null) {
@@ -135,7 +136,7 @@ export class Dispatch {
         }
         this.#read(new Records(batch));
         this.#entries.run();
-      } while (performance.now() - began < BUDGET_MS);
+      } while (now() - began < BUDGET_MS);
     } finally {
       if (!empty) setImmediate(() => this.#drain());
     }

@@ -10,6 +10,8 @@
  *    otherwise starve timers, sockets and commits.
  */
 
+import { now, setImmediate } from "./clockwork.js";
+
 /** What begins. */
 export interface Entry {
   /** How much of the budget's counter it takes. */
@@ -65,7 +67,7 @@ export class Entries {
   watch(): void {
     if (this.#open) return;
     this.#open = true;
-    this.#openedAt = performance.now();
+    this.#openedAt = now();
     setImmediate(this.#afterTurn);
   }
 
@@ -73,10 +75,12 @@ export class Entries {
   run(): void {
     if (this.#waiting) return;
     this.watch();
+    // Chains of awaited calls come one by one, and each may have taken long.
+    this.#weight = LOOK_AFTER;
     while (this.#head < this.#queue.length) {
       if (this.#weight >= LOOK_AFTER) {
         this.#weight = 0;
-        if (performance.now() - this.#openedAt >= BUDGET_MS) {
+        if (now() - this.#openedAt >= BUDGET_MS) {
           this.#waiting = true;
           return;
         }

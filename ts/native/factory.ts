@@ -38,17 +38,34 @@ export interface Factory {
   readonly gated: boolean;
 }
 
-const factories = new Map<number, Factory>();
+/** Those with which some host that is open here runs actors, and how many times. */
+const factories = new Map<number, { readonly factory: Factory; uses: number }>();
 
 /** The factory of a number. */
 export function factoryOf(number: number): Factory | undefined {
-  return factories.get(number);
+  return factories.get(number)?.factory;
+}
+
+/** A host runs actors with it from now on. */
+export function keep(factory: NapiActorFactory): void {
+  const kept = factories.get(factory.number);
+  if (kept === undefined) factories.set(factory.number, { factory: factory.functions, uses: 1 });
+  else kept.uses += 1;
+}
+
+/** A host that ran actors with it has ended. */
+export function forget(factory: NapiActorFactory): void {
+  const kept = factories.get(factory.number);
+  if (kept !== undefined && --kept.uses === 0) factories.delete(factory.number);
 }
 
 /** A type of actors: its functions and its settings. */
 export class NapiActorFactory extends NativeFactory {
+  /** What is called of it. */
+  readonly functions: Factory;
+
   constructor(callbacks: Callbacks, config?: JsActorConfig | null) {
     super(callbacks, config);
-    factories.set(this.number, { callbacks, gated: this.gated });
+    this.functions = { callbacks, gated: this.gated };
   }
 }

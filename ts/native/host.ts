@@ -4,8 +4,9 @@
 import * as native from "../../index.js";
 import type { ActorBag } from "./bags.js";
 import { fromRecord, unbridged } from "./errors.js";
-import type { NapiActorFactory } from "./factory.js";
+import { forget, keep, type NapiActorFactory } from "./factory.js";
 import type { CallerKind } from "./hooks.js";
+import { onAbort } from "./listen.js";
 import type { Tickets } from "./tickets.js";
 
 /** An actor by its name and key, created by the first call if `create` says so, or by its id. */
@@ -84,6 +85,8 @@ export class HostHandle {
   readonly #tickets: Tickets;
   readonly #bags: ReadonlyMap<number, ActorBag>;
   readonly #known = new WeakMap<Target, Known>();
+  readonly #factories: NapiActorFactory[] = [];
+  #ending: Promise<ShutdownReport> | undefined;
 
   constructor(number: number, tickets: Tickets, bags: ReadonlyMap<number, ActorBag>) {
     this.number = number;
@@ -94,6 +97,8 @@ export class HostHandle {
   /** Runs actors of `name` in this environment. */
   register(name: string, factory: NapiActorFactory): void {
     plainly(() => native.register(this.number, name, factory));
+    keep(factory);
+    this.#factories.push(factory);
   }
 
   /**
@@ -110,14 +115,13 @@ export class HostHandle {
     const { signal } = options;
     if (signal?.aborted) throw signal.reason;
     const { json } = this.#knownOf(target);
-    let abort: (() => void) | undefined;
+    let unlisten: (() => void) | undefined;
     try {
       const bytes = await this.#tickets.wait((ticket) => {
         if (signal !== undefined) {
-          abort = () => {
+          unlisten = onAbort(signal, () => {
             if (this.#tickets.abandon(ticket, signal.reason)) native.cancel(this.number, ticket);
-          };
-          signal.addEventListener("abort", abort);
+          });
         }
         plainly(() =>
           native.submit(this.number, json, action, args, caller, ticket, signal !== undefined),
@@ -125,12 +129,13 @@ export class HostHandle {
       });
       return bytes ?? EMPTY;
     } finally {
-      if (abort !== undefined) signal?.removeEventListener("abort", abort);
+      unlisten?.();
     }
   }
 
   /** The live generation of a target, if its author's side runs here. */
   live(target: Target): ActorBag | undefined {
+    if (this.#ending !== undefined) return undefined;
     const known = this.#knownOf(target);
     const { bag } = known;
     if (bag !== undefined && bag.stopped === undefined) return bag;
@@ -166,9 +171,25 @@ export class HostHandle {
     return this.#manage("destroy", target);
   }
 
-  /** Lets all actors come to rest, for `graceMs` at most, and closes the host. */
+  /**
+   * Lets nothing more in through this handle, and all actors that only it could reach come to rest, for
+   * `graceMs` at most. A second call joins the first.
+   */
   shutdown(graceMs: number): Promise<ShutdownReport> {
-    return this.#manage("shutdown", { graceMs });
+    this.#ending ??= this.#end(graceMs);
+    return this.#ending;
+  }
+
+  async #end(graceMs: number): Promise<ShutdownReport> {
+    const { stays, ...report } = await this.#manage<ShutdownReport & { stays: boolean }>(
+      "shutdown",
+      {
+        graceMs,
+      },
+    );
+    // Where this environment goes on, its actors may still start from them.
+    if (!stays) for (const factory of this.#factories.splice(0)) forget(factory);
+    return report;
   }
 
   async #manage<T>(op: ManageOp, args: object): Promise<T> {

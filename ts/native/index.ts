@@ -3,6 +3,7 @@
  * the author's layer stands. Opened once per environment, when it is first loaded.
  */
 import { Dispatch } from "./dispatch.js";
+import { once } from "./once.js";
 
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
 export { ActorContext } from "../../index.js";
@@ -37,5 +38,8 @@ export type { CallScope } from "./inplace.js";
 export { CoreRegistry } from "./registry.js";
 export { CancellationToken } from "./token.js";
 
-/** The dispatch of this environment. */
-export const dispatch = new Dispatch();
+/**
+ * The dispatch of this environment. Where the module is loaded twice, as by a test runner that clears
+ * the cache, the second takes that of the first: to Rust they are one environment.
+ */
+export const dispatch = once("dispatch", () => new Dispatch());

@@ -9,10 +9,12 @@
  * 4. Who gives a call up answers for it: Rust only says that nobody waits any more,
  *    because of that or because the generation is about to end with an error.
  */
+import { setMaxListeners } from "node:events";
 import type { ActorBag, OpenCall } from "./bags.js";
 import type { Entry } from "./entries.js";
 import { fromRecord, type RivetError } from "./errors.js";
 import type { Output } from "./gate.js";
+import { onAbort } from "./listen.js";
 import { whenSettled } from "./settle.js";
 
 /** What the function of a call is given. */
@@ -67,6 +69,8 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
+      // As many parts of one call may listen as there are.
+      setMaxListeners(0, this.#abort.signal);
       if (this.#answered || this.#cancelled) this.#abort.abort();
     }
     return this.#abort.signal;
@@ -98,9 +102,7 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
 
   /** Gives the call up when `signal` fires. */
   listen(signal: AbortSignal): void {
-    const abort = () => this.#giveUp(signal.reason);
-    signal.addEventListener("abort", abort);
-    this.#unlisten = () => signal.removeEventListener("abort", abort);
+    this.#unlisten = onAbort(signal, () => this.#giveUp(signal.reason));
   }
 
   /** The caller gives up, and is answered with `reason`. */

@@ -6,6 +6,8 @@
  * would otherwise hold and release for every call.
  */
 
+import { setImmediate, setInterval } from "./clockwork.js";
+
 /** As long as a timer of Node.js can be. */
 const FAR_MS = 2 ** 31 - 1;
 

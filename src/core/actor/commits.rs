@@ -186,6 +186,21 @@ impl Actor {
         });
     }
 
+    /// Answers when all commits that have begun are durable. Past the gate, whose
+    /// order would let it wait behind outputs for a commit that has not begun.
+    pub(crate) fn begun_durable(self: &Arc<Self>, reply: Reply<()>) {
+        self.step(|machine, _| {
+            if let Some(error) = machine.broken.clone() {
+                let refused = Output::Flushed(reply, Err(error));
+                machine.effects.push_back(Effect::Release(refused));
+            } else if machine.gate.all_durable() || machine.is_over() {
+                machine.effects.push_back(Effect::Release(Output::Flushed(reply, Ok(()))));
+            } else {
+                machine.watch_commit(machine.gate.begun(), reply);
+            }
+        });
+    }
+
     /// Why nobody can wait for a save now: a new actor is stored for the first time
     /// when its first hooks have ended, and they must not wait for that.
     fn no_save_yet(&self, machine: &Machine) -> Option<Error> {

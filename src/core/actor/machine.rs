@@ -295,7 +295,7 @@ impl Machine {
         }
     }
 
-    /// Tells `reply` how a commit ends. To be called in the step that begins it.
+    /// Tells `reply` how a commit ends, which must not have ended.
     pub(super) fn watch_commit(&mut self, number: CommitNumber, reply: Reply<()>) {
         self.commit_waiters.push((number, reply));
     }

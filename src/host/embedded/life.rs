@@ -63,6 +63,7 @@ impl Host for EmbeddedHost {
                 entry.ended(generation, &outcome, keep_callers)
             })
         });
+        self.departures.notify_waiters();
         let Some(callers) = callers.flatten() else { return };
         if let StopOutcome::StartFailed(error) | StopOutcome::Broken(error) = &outcome {
             for caller in callers {

@@ -21,6 +21,7 @@
 mod calls;
 mod entry;
 mod error;
+mod leave;
 mod life;
 mod open;
 mod place;
@@ -40,6 +41,7 @@ use tokio::sync::{Notify, watch};
 pub use self::calls::{Address, Create};
 use self::entry::{Live, StoreStanding, World};
 pub use self::error::HostError;
+pub use self::leave::Departure;
 pub use self::open::OpenOptions;
 use self::place::Places;
 pub use self::report::{ActorReport, Listed};
@@ -84,6 +86,8 @@ pub struct EmbeddedHost {
     state: Mutex<State>,
     /// Wakes the shutdown when nothing lives any more.
     quiet: Notify,
+    /// Told of each generation that ended.
+    departures: Notify,
     /// What the shutdown reports; `None` until it has ended.
     ended: watch::Sender<Option<ShutdownReport>>,
 }

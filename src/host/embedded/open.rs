@@ -174,6 +174,7 @@ async fn open_store(
             world: World::new(),
         }),
         quiet: Notify::new(),
+        departures: Notify::new(),
         ended: watch::Sender::new(None),
     });
     observer.watch(&host);

@@ -18,6 +18,8 @@ use crate::ids::ActorName;
 #[derive(Default)]
 pub(super) struct Places {
     live: BTreeMap<EnvironmentId, Types>,
+    /// How often each has opened the host and not left it.
+    openings: HashMap<EnvironmentId, usize>,
     /// Who could run a type and has left, for the error when nobody else can.
     departed: HashMap<ActorName, EnvironmentId>,
 }
@@ -29,9 +31,27 @@ type Types = HashMap<ActorName, Arc<dyn BehaviorFactory>>;
 pub(super) type Place = (EnvironmentId, Arc<dyn BehaviorFactory>);
 
 impl Places {
-    /// An environment that uses the host, whether it can run anything or not.
+    /// An environment that uses the host, whether it can run anything or not; once
+    /// more for each of its openings.
     pub(super) fn join(&mut self, environment: EnvironmentId) {
         self.live.entry(environment).or_default();
+        *self.openings.entry(environment).or_default() += 1;
+    }
+
+    /// One opening of an environment fewer; returns how many it has left. The last
+    /// one stays until [`Places::leave`].
+    pub(super) fn part(&mut self, environment: EnvironmentId) -> usize {
+        let Some(openings) = self.openings.get_mut(&environment) else { return 0 };
+        if *openings <= 1 {
+            return 0;
+        }
+        *openings -= 1;
+        *openings
+    }
+
+    /// Whether nobody but this environment uses the host.
+    pub(super) fn is_alone(&self, environment: EnvironmentId) -> bool {
+        self.live.keys().all(|&other| other == environment)
     }
 
     /// What an environment can run, in place of what it ran under this name.
@@ -48,6 +68,7 @@ impl Places {
     /// there.
     pub(super) fn leave(&mut self, environment: EnvironmentId) -> Option<Types> {
         let types = self.live.remove(&environment)?;
+        self.openings.remove(&environment);
         self.departed.extend(types.keys().map(|name| (name.clone(), environment)));
         Some(types)
     }

@@ -17,7 +17,7 @@ use crate::ids::{ActorId, ActorKey, ActorName};
 use crate::time::Duration;
 
 /// How long after the deadline broken generations may take to say that they ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How a shutdown went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,18 @@ pub struct NotDrained {
     pub actor_id: ActorId,
     /// What it was busy with.
     pub holds: Vec<Hold>,
+}
+
+impl NotDrained {
+    /// What an actor that lives is busy with.
+    pub(super) fn of(actor: &ActorContext) -> Self {
+        Self {
+            name: actor.name().clone(),
+            key: actor.key().clone(),
+            actor_id: actor.actor_id(),
+            holds: actor.holds(),
+        }
+    }
 }
 
 /// Whom a shutdown has to see off.
@@ -119,15 +131,7 @@ impl EmbeddedHost {
         let clock = self.runtime.clock();
         self.until_quiet(deadline).await;
         let left = self.locked(|state| live_ones(state));
-        let not_drained: Vec<_> = left
-            .iter()
-            .map(|actor| NotDrained {
-                name: actor.name().clone(),
-                key: actor.key().clone(),
-                actor_id: actor.actor_id(),
-                holds: actor.holds(),
-            })
-            .collect();
+        let not_drained: Vec<_> = left.iter().map(NotDrained::of).collect();
         if !left.is_empty() {
             tracing::warn!(label = self.label, ?not_drained, "actors did not end in time");
             for actor in left {
