@@ -35,6 +35,47 @@ function noting(order, more = {}) {
   });
 }
 
+describe("a state that changes while its actor stops", () => {
+  for (const durability of ["reply", "interval"]) {
+    it(`is kept or refused, with durability ${durability}`, async () => {
+      const codes = new Set();
+      let kept = 0;
+      const busy = actor({
+        state: { n: 0 },
+        onSleep: () => new Promise((resolve) => setTimeout(resolve, 10)),
+        actions: {
+          // Each turn of the loop changes the state until it is refused.
+          go: (c) => {
+            const tick = () => {
+              try {
+                c.state.n += 1;
+                kept = c.state.n;
+                setImmediate(tick);
+              } catch (error) {
+                codes.add(`${error.group}.${error.code}`);
+              }
+            };
+            tick();
+          },
+          read: (c) => c.state.n,
+        },
+        options: { durability, stateSaveInterval: 2 },
+      });
+      const registry = inFolder(await newFolder(), { busy });
+      const handle = registry.client().busy.getOrCreate();
+      for (let round = 0; round < 10; round += 1) {
+        await handle.go();
+        await registry.actor(handle).sleep();
+
+        assert.equal(await handle.read(), kept);
+      }
+      // Which of the two depends on whether the loop turned between the last save and the end.
+      assert.ok(codes.size > 0);
+      for (const code of codes) assert.match(code, /^actor\.(stopping|stopped)$/);
+    });
+  }
+});
+
 describe("starting", () => {
   it("fails for whoever waits when a hook throws, naming the hook, and is tried again", async () => {
     for (const hook of ["createState", "onCreate", "createVars", "onWake", "onMigrate"]) {

@@ -119,6 +119,14 @@ export class Live implements Owner {
         { actor: this.specifier },
       );
     }
+    if (this.bag.sealed && this.bag.stopped === undefined) {
+      throw new RivetError(
+        "actor",
+        "stopping",
+        "the state of an actor cannot be changed after its last save",
+        { actor: this.specifier },
+      );
+    }
     if (this.bag.stopped !== undefined) {
       throw new RivetError(
         "actor",

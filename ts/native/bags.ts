@@ -58,6 +58,8 @@ export class ActorBag {
   holds = false;
   /** Outputs of calls in place that wait for a commit. */
   held: HeldOutputs | undefined;
+  /** The last state was handed over: no later change can be stored. */
+  sealed = false;
   /** Set by the last job. */
   stopped: { readonly outcome: StopOutcome; readonly error: RivetError } | undefined;
   /** The functions that have begun, or are about to, by call. */

@@ -175,7 +175,16 @@ export class SnapshotEntry implements Entry {
   begin(): void {
     const { native, turns } = this.host;
     const { bag } = this;
-    if (!this.inspector) {
+    let last = false;
+    if (!this.inspector && bag.abortReason !== undefined && !bag.firstState) {
+      const commit = turns.pushStopping(bag);
+      if (commit > 0) {
+        turns.handedOver(bag, bag.handedOver);
+        native.complete(bag.actor, this.ticket, 0);
+        return;
+      }
+      last = commit < 0;
+    } else if (!this.inspector) {
       // Handed over as a commit of its own where that is possible: then this side
       // knows its number, which answers in place wait for.
       if (bag.factory.gated && turns.push(bag) > 0) {
@@ -190,6 +199,8 @@ export class SnapshotEntry implements Entry {
     }
     const encoded = turns.encode(bag) ?? bag.firstState;
     if (encoded === BROKEN) return;
+    // What changes from here on would be lost without a word.
+    if (last) bag.sealed = true;
     if (!this.inspector) {
       bag.firstState = undefined;
       bag.dirty = false;

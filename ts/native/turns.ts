@@ -61,6 +61,18 @@ export class Turns {
    */
   push(bag: ActorBag): number {
     if (!this.owes(bag) || bag.stopped !== undefined) return 0;
+    return this.#commit(bag);
+  }
+
+  /**
+   * Hands over the state of an actor that stops, whether it changed or not: -1 when
+   * it has to be given to who asked for it, since that is the last save.
+   */
+  pushStopping(bag: ActorBag): number {
+    return bag.stopped === undefined ? this.#commit(bag) : 0;
+  }
+
+  #commit(bag: ActorBag): number {
     const encoded = this.encode(bag);
     if (encoded === BROKEN) return -1;
     const commit = this.#native.commit(bag.actor, encoded ?? null);
