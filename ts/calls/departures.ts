@@ -80,10 +80,7 @@ function unlessStarting(error: unknown): void {
 }
 
 /** What `promise` gives, or the reason of `signal` when that fires first. */
-export function unlessAborted<T>(
-  promise: Promise<T>,
-  signal: AbortSignal | undefined,
-): Promise<T> {
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
