@@ -2,6 +2,7 @@
  * Running the author's functions for jobs that were taken: hooks, `run`, actions,
  * and the encoding of state. Each job is answered exactly once.
  */
+import { setMaxListeners } from "node:events";
 import type { ActorContext, CancellationToken } from "../../index.js";
 import type { ActorBag, Home, OpenCall } from "./bags.js";
 import type { Entry } from "./entries.js";
@@ -329,6 +330,7 @@ export class ActionPayload {
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
+      setMaxListeners(0, this.#abort.signal);
       if (this.cancelled) this.#abort.abort();
     }
     return this.#abort.signal;
