@@ -278,3 +278,34 @@ describe("a handle that creates its actor with an input", () => {
     assert.deepEqual(await Promise.all([first, third]), [">a", ">ac"]);
   });
 });
+
+describe("a member of a handle", () => {
+  const grouped = actor({
+    state: { n: 0 },
+    actions: { inc: (c) => (c.state.n += 1), "deep.inc": (c) => (c.state.n += 10) },
+  });
+  const client = inMemory({ grouped }).client();
+
+  it("works when it was taken out of the handle", async () => {
+    const { inc, action, resolve, deep, unknown } = client.grouped.getOrCreate("taken");
+    assert.equal(await inc(), 1);
+    assert.equal(await action({ name: "inc" }), 2);
+    assert.equal(await deep.inc(), 12);
+    const inner = deep.inc;
+    assert.deepEqual(await Promise.all([inner(), [1].map(inc)[0]]), [22, 23]);
+    assert.equal(await resolve(), await client.grouped.get("taken").resolve());
+    await assert.rejects(unknown(), { code: "action_not_found" });
+  });
+
+  it("is the same each time, belongs to its handle alone and can be replaced", async () => {
+    const a = client.grouped.getOrCreate("a");
+    const b = client.grouped.getOrCreate("b");
+    assert.equal(a.inc, a.inc);
+    assert.notEqual(a.inc, b.inc);
+    await a.inc();
+    assert.deepEqual([await a.inc(), await b.inc()], [2, 1]);
+    assert.deepEqual(Object.keys(a), []);
+    b.inc = () => "mock";
+    assert.deepEqual([b.inc(), await a.inc()], ["mock", 3]);
+  });
+});

@@ -1,9 +1,10 @@
 /**
  * Handles: objects whose methods are an actor's actions.
  *
- * 1. One class for each definition, with real methods, so that a call costs a property and a
+ * 1. One class for each definition, with real members, so that a call costs a property and a
  *    function. What is no action is answered by the actor, which knows best (`action_not_found`).
  * 2. A handle is never taken for a promise.
+ * 3. A member knows its handle: taken out of it, it works as it did inside.
  */
 
 import type { Definition } from "../definition";
@@ -16,7 +17,6 @@ interface HandleObject {
   readonly [REACH]: Reach;
 }
 
-type Method = (this: HandleObject, ...args: unknown[]) => Promise<unknown>;
 type HandleClass = new (reach: Reach) => HandleObject;
 
 const classes = new WeakMap<Definition, HandleClass>();
@@ -56,23 +56,20 @@ function makeClass(names: readonly string[]): HandleClass {
     constructor(reach: Reach) {
       Object.defineProperty(this, REACH, { value: reach });
     }
-
-    action(call: unknown): Promise<unknown> {
-      try {
-        const { name, args, signal } = readActionCall(call);
-        return this[REACH].call(name, args, signal);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    }
-
-    async resolve(): Promise<string> {
-      return (await this[REACH].resolve()).id;
-    }
   }
-  addActions(ActorHandle.prototype, names, "");
+  const proto = ActorHandle.prototype;
+  addMember(proto, "action", (reach) => (call: unknown) => {
+    try {
+      const { name, args, signal } = readActionCall(call);
+      return reach.call(name, args, signal);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  });
+  addMember(proto, "resolve", (reach) => async () => (await reach.resolve()).id);
+  addActions(proto, names, "");
   Object.setPrototypeOf(
-    ActorHandle.prototype,
+    proto,
     unknownMembers((self) => self[REACH], ""),
   );
   return ActorHandle;
@@ -85,10 +82,13 @@ function addActions(proto: object, names: readonly string[], prefix: string): vo
     const rest = name.slice(prefix.length);
     const dot = rest.indexOf(".");
     if (dot === -1) {
-      const method: Method = function (...args) {
-        return this[REACH].call(name, args, undefined);
-      };
-      Object.defineProperty(proto, rest, { value: method, writable: true, configurable: true });
+      addMember(
+        proto,
+        rest,
+        (reach) =>
+          (...args: unknown[]) =>
+            reach.call(name, args, undefined),
+      );
     } else {
       const group = rest.slice(0, dot);
       groups.set(group, [...(groups.get(group) ?? []), name]);
@@ -98,16 +98,29 @@ function addActions(proto: object, names: readonly string[], prefix: string): vo
     const path = `${prefix}${group}.`;
     const groupProto: object = Object.create(unknownMembers((self) => self[REACH], path));
     addActions(groupProto, members, path);
-    Object.defineProperty(proto, group, {
-      configurable: true,
-      get(this: HandleObject) {
-        const made: object = Object.create(groupProto, { [REACH]: { value: this[REACH] } });
-        // Kept on the handle: the next access is a property.
-        Object.defineProperty(this, group, { value: made });
-        return made;
-      },
-    });
+    addMember(proto, group, (reach) => Object.create(groupProto, { [REACH]: { value: reach } }));
   }
+}
+
+/** Adds a member that is made when a handle is first asked for it (3). */
+function addMember(proto: object, name: string, make: (reach: Reach) => object): void {
+  const keep = (self: object, value: unknown): void => {
+    Object.defineProperty(self, name, { value, writable: true, configurable: true });
+  };
+  Object.defineProperty(proto, name, {
+    configurable: true,
+    get(this: Partial<HandleObject>) {
+      const reach = this[REACH];
+      if (reach === undefined) return undefined;
+      const made = make(reach);
+      // Kept on the handle: the next access is a property.
+      keep(this, made);
+      return made;
+    },
+    set(this: object, value: unknown) {
+      keep(this, value);
+    },
+  });
 }
 
 /** The end of a prototype chain at which every name is an action that may or may not exist. */
