@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 
 import { ActorError, actor, RivetError, UserError } from "../dist/index.js";
@@ -195,4 +196,56 @@ describe("RivetError and UserError", () => {
     );
     assert.deepEqual(Object.keys(own).sort(), ["__type", "code", "group", "public", "statusCode"]);
   });
+});
+
+describe("an error of an action whose changes were lost", () => {
+  for (const way of ["ordinary way", "in place"]) {
+    it(`says that they were lost, ${way}`, async () => {
+      const spoilt = actor({
+        state: { n: 0, kept: new Map() },
+        actions: {
+          wake: () => {},
+          spoil: (c) => {
+            c.state.n += 1;
+            // Nothing can keep it, which only the encoding finds out.
+            c.state.kept.set("f", () => {});
+            throw new UserError("no seats");
+          },
+          read: (c) => c.state.n,
+        },
+      });
+      const handle = inMemory({ spoilt }).client().spoilt.getOrCreate("k");
+      if (way === "in place") await handle.wake();
+      const error = await handle.spoil().catch((error) => error);
+      assert.deepEqual([error.group, error.code], ["actor", "state_not_storable"]);
+      if (way === "ordinary way") assert.equal(error.cause.message, "no seats");
+      assert.equal(await handle.read(), 0);
+    });
+  }
+});
+
+describe("a failure that no caller hears", () => {
+  for (const way of ["the ordinary way", "in place", "of an action that does not exist, in place"]) {
+    it(`is reported as unhandled: ${way}`, () => {
+      const program = `
+        import { actor, setup } from ${JSON.stringify(new URL("../dist/index.js", import.meta.url))};
+        const thrower = actor({ actions: {
+          wake: () => {},
+          fail: () => { throw new Error("unheard"); },
+        } });
+        const registry = setup({ use: { thrower }, storage: ":memory:" });
+        process.on("unhandledRejection", (error) => console.log("unhandled", error.code));
+        const handle = registry.client().thrower.getOrCreate("k");
+        if (${way !== "the ordinary way"}) await handle.wake();
+        void handle.${way.startsWith("of an action") ? "nothing" : "fail"}();
+        await handle.wake();
+        await registry.shutdown();`;
+      const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
+        encoding: "utf8",
+        timeout: 10_000,
+      });
+      const code = way.startsWith("of an action") ? "action_not_found" : "internal_error";
+      assert.equal(stdout, `unhandled ${code}\n`);
+    });
+  }
 });

@@ -80,9 +80,14 @@ function noteWrapper(error: RivetError): RivetError {
 
 /**
  * What a caller of the same environment gets: the error that {@link runAction} made, whichever way
- * the call took. The native half hands it over as the cause of its own.
+ * the call took. The native half hands it over as the cause of its own. Where that one says something
+ * else, such as that what the action changed was lost, the caller has to hear it.
  */
 export function throughBoundary(error: unknown): unknown {
   const cause = (error as { cause?: unknown } | null | undefined)?.cause;
-  return typeof cause === "object" && cause !== null && wrappers.has(cause) ? cause : error;
+  if (typeof cause !== "object" || cause === null || !wrappers.has(cause)) return error;
+  const [told, made] = [error as RivetError, cause as RivetError];
+  const same =
+    told.group === made.group && told.code === made.code && told.message === made.message;
+  return same ? made : error;
 }

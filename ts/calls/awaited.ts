@@ -4,6 +4,7 @@
  *
  * 1. Most calls end within the turn in which they were made. So nothing is held before the event
  *    loop has turned, and then one timer for all of them.
+ * 2. Nothing here counts as hearing a failure: one that no caller hears is reported as unhandled.
  */
 
 let open = 0;
@@ -14,12 +15,21 @@ let timer: NodeJS.Timeout | undefined;
 /** As long as a timer of Node.js can be. */
 const FAR_MS = 2 ** 31 - 1;
 
-/** Holds the process until `answer` settles. Returns it. */
+/** Holds the process until `answer` settles. Returns what to give to the caller (2). */
 export function awaited<T>(answer: Promise<T>): Promise<T> {
   open += 1;
   lookSoon();
-  answer.then(settled, settled);
-  return answer;
+  return answer.then(heard, refused) as Promise<T>;
+}
+
+function heard(value: unknown): unknown {
+  settled();
+  return value;
+}
+
+function refused(error: unknown): never {
+  settled();
+  throw error;
 }
 
 function settled(): void {
