@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
 
@@ -307,5 +309,47 @@ describe("a member of a handle", () => {
     assert.deepEqual(Object.keys(a), []);
     b.inc = () => "mock";
     assert.deepEqual([b.inc(), await a.inc()], ["mock", 3]);
+  });
+});
+
+describe("while the folder is held elsewhere", () => {
+  /** Another process that has the folder open. */
+  async function held(folder) {
+    const program = `
+      import { actor, setup } from ${JSON.stringify(new URL("../dist/index.js", import.meta.url))};
+      const one = actor({ actions: { wake: () => {} } });
+      const registry = setup({ use: { one }, storage: ${JSON.stringify(folder)} });
+      await registry.client().one.getOrCreate("k").wake();
+      console.log("held");
+      setInterval(() => {}, 1_000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", program]);
+    await once(child.stdout, "data");
+    return child;
+  }
+
+  it("a call ends with its signal, and a shutdown at its deadline", async () => {
+    const folder = await newFolder();
+    const child = await held(folder);
+    try {
+      const registry = inFolder(folder, { note }, { lockTimeout: 3_000 });
+      const client = registry.client();
+      const began = performance.now();
+      const signal = AbortSignal.timeout(50);
+      const handle = client.note.getOrCreate("k", { signal });
+      const made = client.note.getOrCreate("made", { signal, createWithInput: "x" });
+      for (const given of [
+        handle.read(),
+        made.read(),
+        handle.resolve(),
+        client.note.create("new", { signal }),
+      ]) {
+        await assert.rejects(given, { name: "TimeoutError" });
+      }
+      assert.deepEqual(await registry.shutdown({ deadline: 50 }), { drained: 0, notDrained: [] });
+      assert.ok(performance.now() - began < 2_000);
+      await assert.rejects(client.note.getOrCreate("k").read(), { code: "shut_down" });
+    } finally {
+      child.kill("SIGKILL");
+    }
   });
 });

@@ -28,7 +28,7 @@ import {
 import { validate } from "../schema";
 import { awaited } from "./awaited";
 import { Call, MAX_DEPTH } from "./call";
-import { Departures, mayLeave } from "./departures";
+import { Departures, mayLeave, unlessAborted } from "./departures";
 
 /** From where a client calls. */
 export interface Origin {
@@ -98,7 +98,11 @@ export class Reach {
   /** The row of the actor, which is created when the handle says so. */
   async resolve(): Promise<Row> {
     const { host } = this.#origin();
-    return this.#ensure(typeof host === "function" ? await host() : host);
+    const { signal } = this.#reached;
+    signal?.throwIfAborted();
+    const found = async (): Promise<Row> =>
+      this.#ensure(typeof host === "function" ? await host() : host);
+    return unlessAborted(found(), signal);
   }
 
   #callAt(
