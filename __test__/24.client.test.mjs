@@ -353,3 +353,62 @@ describe("while the folder is held elsewhere", () => {
     }
   });
 });
+
+describe("what is refused before it is sent", () => {
+  const client = inMemory({ note }).client();
+  const invalid = { name: "TypeError", group: "actor", code: "invalid_argument" };
+
+  it("is a key with half of a surrogate pair, by name", () => {
+    for (const key of ["\ud800", ["a", "b\udc00"], "\udc00\ud800"]) {
+      assert.throws(() => client.note.getOrCreate(key), {
+        ...invalid,
+        message: /^a key has no half of a surrogate pair, as "(\\ud800|b\\udc00|\\udc00\\ud800)" has$/,
+      });
+    }
+  });
+
+  it("is not a key with a whole pair", async () => {
+    assert.equal(await client.note.getOrCreate("\u{1f600}").append("x"), "x");
+  });
+
+  it("has a group and a code", async () => {
+    assert.throws(() => client.note.get(5), invalid);
+    assert.throws(() => client.note.get([5]), invalid);
+    assert.throws(() => client.note.get(new Array(1)), invalid);
+    assert.throws(() => client.note.getForId(5), invalid);
+    const handle = client.note.getOrCreate("args");
+    for (let way = 0; way < 2; way += 1) {
+      await assert.rejects(
+        handle.append(() => {}),
+        invalid,
+      );
+      await handle.read();
+    }
+    await assert.rejects(client.note.create("input", { input: Symbol() }), invalid);
+  });
+});
+
+it("many calls with one signal are no leak", async () => {
+  const waiting = actor({
+    actions: {
+      look: async (c) => {
+        c.abortSignal;
+        await new Promise((resolve) => setImmediate(resolve));
+      },
+      fan: async (c) => {
+        const to = c.client().waiting.getOrCreate("to");
+        await to.look();
+        const signal = c.abortSignal;
+        const call = () => to.action({ name: "look", signal });
+        await Promise.all(Array.from({ length: 30 }, call));
+      },
+    },
+  });
+  const warnings = [];
+  const note = (warning) => warnings.push(warning.message);
+  process.on("warning", note);
+  await inMemory({ waiting }).client().waiting.getOrCreate("from").fan();
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("warning", note);
+  assert.deepEqual(warnings, []);
+});

@@ -2,6 +2,7 @@
 
 import type { Definition } from "../definition";
 import { checkKeys, describe } from "../definition/keys";
+import { invalidArgument } from "../errors";
 import type { Row, Target } from "../native-half";
 import { unlessAborted } from "./departures";
 import { makeHandle } from "./handle";
@@ -92,7 +93,7 @@ class Accessor {
 
   getForId(actorId: unknown, options?: unknown): object {
     if (typeof actorId !== "string") {
-      throw new TypeError(`the id of an actor is a string, not ${describe(actorId)}`);
+      throw invalidArgument(`the id of an actor is a string, not ${describe(actorId)}`);
     }
     const { signal } = readOptions(options, "getForId", []);
     return this.#handle({ id: actorId }, undefined, signal);
