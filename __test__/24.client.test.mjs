@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
 
@@ -308,4 +310,106 @@ describe("a member of a handle", () => {
     b.inc = () => "mock";
     assert.deepEqual([b.inc(), await a.inc()], ["mock", 3]);
   });
+});
+
+describe("while the folder is held elsewhere", () => {
+  /** Another process that has the folder open. */
+  async function held(folder) {
+    const program = `
+      import { actor, setup } from ${JSON.stringify(new URL("../dist/index.js", import.meta.url))};
+      const one = actor({ actions: { wake: () => {} } });
+      const registry = setup({ use: { one }, storage: ${JSON.stringify(folder)} });
+      await registry.client().one.getOrCreate("k").wake();
+      console.log("held");
+      setInterval(() => {}, 1_000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", program]);
+    await once(child.stdout, "data");
+    return child;
+  }
+
+  it("a call ends with its signal, and a shutdown at its deadline", async () => {
+    const folder = await newFolder();
+    const child = await held(folder);
+    try {
+      const registry = inFolder(folder, { note }, { lockTimeout: 3_000 });
+      const client = registry.client();
+      const began = performance.now();
+      const signal = AbortSignal.timeout(50);
+      const handle = client.note.getOrCreate("k", { signal });
+      const made = client.note.getOrCreate("made", { signal, createWithInput: "x" });
+      for (const given of [
+        handle.read(),
+        made.read(),
+        handle.resolve(),
+        client.note.create("new", { signal }),
+      ]) {
+        await assert.rejects(given, { name: "TimeoutError" });
+      }
+      assert.deepEqual(await registry.shutdown({ deadline: 50 }), { drained: 0, notDrained: [] });
+      assert.ok(performance.now() - began < 2_000);
+      await assert.rejects(client.note.getOrCreate("k").read(), { code: "shut_down" });
+    } finally {
+      child.kill("SIGKILL");
+    }
+  });
+});
+
+describe("what is refused before it is sent", () => {
+  const client = inMemory({ note }).client();
+  const invalid = { name: "TypeError", group: "actor", code: "invalid_argument" };
+
+  it("is a key with half of a surrogate pair, by name", () => {
+    for (const key of ["\ud800", ["a", "b\udc00"], "\udc00\ud800"]) {
+      assert.throws(() => client.note.getOrCreate(key), {
+        ...invalid,
+        message:
+          /^a key has no half of a surrogate pair, as "(\\ud800|b\\udc00|\\udc00\\ud800)" has$/,
+      });
+    }
+  });
+
+  it("is not a key with a whole pair", async () => {
+    assert.equal(await client.note.getOrCreate("\u{1f600}").append("x"), "x");
+  });
+
+  it("has a group and a code", async () => {
+    assert.throws(() => client.note.get(5), invalid);
+    assert.throws(() => client.note.get([5]), invalid);
+    assert.throws(() => client.note.get(new Array(1)), invalid);
+    assert.throws(() => client.note.getForId(5), invalid);
+    const handle = client.note.getOrCreate("args");
+    for (let way = 0; way < 2; way += 1) {
+      await assert.rejects(
+        handle.append(() => {}),
+        invalid,
+      );
+      await handle.read();
+    }
+    await assert.rejects(client.note.create("input", { input: Symbol() }), invalid);
+  });
+});
+
+it("many calls with one signal are no leak", async () => {
+  const waiting = actor({
+    actions: {
+      look: async (c) => {
+        c.abortSignal;
+        await new Promise((resolve) => setImmediate(resolve));
+      },
+      fan: async (c) => {
+        const to = c.client().waiting.getOrCreate("to");
+        await to.look();
+        const signal = c.abortSignal;
+        const call = () => to.action({ name: "look", signal });
+        await Promise.all(Array.from({ length: 30 }, call));
+      },
+    },
+  });
+  const warnings = [];
+  const note = (warning) => warnings.push(warning.message);
+  process.on("warning", note);
+  await inMemory({ waiting }).client().waiting.getOrCreate("from").fan();
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("warning", note);
+  assert.deepEqual(warnings, []);
 });

@@ -154,6 +154,24 @@ export function callersError(thrown: unknown, actor: ActorSpecifier | undefined)
   });
 }
 
+/** `actor.invalid_argument`, as the TypeError that it is. */
+export function invalidArgument(message: string): TypeError {
+  return Object.assign(new TypeError(message), { group: "actor", code: "invalid_argument" });
+}
+
+/** What `read` gives; its TypeError, if it throws one, becomes {@link invalidArgument}. */
+export function readingArgument<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    // Only what the walk itself made: what a getter threw is its author's.
+    if (error instanceof TypeError && error.message.startsWith("Value at ")) {
+      throw Object.assign(error, { group: "actor", code: "invalid_argument" });
+    }
+    throw error;
+  }
+}
+
 /** The text of whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   try {

@@ -2,7 +2,9 @@
 
 import type { Definition } from "../definition";
 import { checkKeys, describe } from "../definition/keys";
-import type { Target } from "../native-half";
+import { invalidArgument } from "../errors";
+import type { Row, Target } from "../native-half";
+import { unlessAborted } from "./departures";
 import { makeHandle } from "./handle";
 import { readKey } from "./key";
 import { type Origin, Reach, readInput } from "./reach";
@@ -91,7 +93,7 @@ class Accessor {
 
   getForId(actorId: unknown, options?: unknown): object {
     if (typeof actorId !== "string") {
-      throw new TypeError(`the id of an actor is a string, not ${describe(actorId)}`);
+      throw invalidArgument(`the id of an actor is a string, not ${describe(actorId)}`);
     }
     const { signal } = readOptions(options, "getForId", []);
     return this.#handle({ id: actorId }, undefined, signal);
@@ -100,10 +102,16 @@ class Accessor {
   async create(key?: unknown, options?: unknown): Promise<object> {
     const { signal, input } = readOptions(options, "create", ["input"]);
     const target = { name: this.#name, key: readKey(key) };
-    const bytes = await readInput(this.#definition, input);
     const { host } = this.#origin();
-    const opened = typeof host === "function" ? await host() : host;
-    const row = await opened.ensure(target, "create", bytes ?? undefined);
+    const made = async (): Promise<Row> => {
+      const bytes = await readInput(this.#definition, input);
+      const opened = typeof host === "function" ? await host() : host;
+      // Nobody waits for it any more, so it is not made.
+      signal?.throwIfAborted();
+      return opened.ensure(target, "create", bytes ?? undefined);
+    };
+    signal?.throwIfAborted();
+    const row = await unlessAborted(made(), signal);
     return this.#handle({ id: row.id }, undefined, signal);
   }
 

@@ -16,6 +16,7 @@ import { INTERNAL_MARK, liveOf } from "../actors/adapter";
 import type { Live } from "../actors/live";
 import { copy, decode, encode } from "../codec";
 import type { Definition } from "../definition";
+import { readingArgument } from "../errors";
 import {
   type Bag,
   type CallScope,
@@ -28,7 +29,7 @@ import {
 import { validate } from "../schema";
 import { awaited } from "./awaited";
 import { Call, MAX_DEPTH } from "./call";
-import { Departures, mayLeave } from "./departures";
+import { Departures, mayLeave, unlessAborted } from "./departures";
 
 /** From where a client calls. */
 export interface Origin {
@@ -79,11 +80,17 @@ export class Reach {
         const answer = this.#callInPlace(host, origin, name, args, stop);
         if (answer !== undefined) return answer;
         if (this.#reached.input === undefined) {
-          return this.#submit(host, origin, name, encode(args, "args"), stop);
+          return this.#submit(
+            host,
+            origin,
+            name,
+            readingArgument(() => encode(args, "args")),
+            stop,
+          );
         }
       }
       // Now, because the caller may change them meanwhile.
-      const copied = copy(args, "args");
+      const copied = readingArgument(() => copy(args, "args"));
       return this.#departures.depart(stop, async () => {
         await gate;
         const opened = typeof host === "function" ? await host() : host;
@@ -98,7 +105,11 @@ export class Reach {
   /** The row of the actor, which is created when the handle says so. */
   async resolve(): Promise<Row> {
     const { host } = this.#origin();
-    return this.#ensure(typeof host === "function" ? await host() : host);
+    const { signal } = this.#reached;
+    signal?.throwIfAborted();
+    const found = async (): Promise<Row> =>
+      this.#ensure(typeof host === "function" ? await host() : host);
+    return unlessAborted(found(), signal);
   }
 
   #callAt(
@@ -110,7 +121,13 @@ export class Reach {
   ): Promise<unknown> {
     return (
       this.#callInPlace(host, origin, name, args, signal) ??
-      this.#submit(host, origin, name, encode(args, "args"), signal)
+      this.#submit(
+        host,
+        origin,
+        name,
+        readingArgument(() => encode(args, "args")),
+        signal,
+      )
     );
   }
 
@@ -129,7 +146,7 @@ export class Reach {
     if (live.definition.action(name, internal) === undefined) {
       return Promise.reject(actionNotFound(name, live));
     }
-    const given = copy(args, "args") as unknown[];
+    const given = readingArgument(() => copy(args, "args")) as unknown[];
     const caller = origin.live === undefined ? "local" : "actor";
     const run = (scope: CallScope): Promise<unknown> => {
       const call = new Call(live, caller, origin.call, scope);
@@ -187,7 +204,7 @@ export async function readInput(
   definition: Definition | undefined,
   input: unknown,
 ): Promise<Uint8Array | null> {
-  const bytes = input === undefined ? null : encode(input, "input");
+  const bytes = input === undefined ? null : readingArgument(() => encode(input, "input"));
   // The actor checks again: it also has creators that are not here.
   if (definition?.inputSchema !== undefined) {
     await validate(definition.inputSchema, decode(bytes), "input");

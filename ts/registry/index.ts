@@ -148,9 +148,16 @@ export class Registry<U extends Definitions = Definitions> {
   }
 
   async #close(deadline: number): Promise<ShutdownReport> {
-    const host = await this.#opening.close();
-    if (host === undefined) return { drained: 0, notDrained: [] };
-    const report = await host.shutdown(deadline);
+    const began = performance.now();
+    const closing = this.#opening.close();
+    const host = await within(deadline, closing);
+    if (host === undefined) {
+      // What opens only now, if anything, has no actors to wait for. A failure has nobody to tell.
+      closing.then((late) => late?.shutdown(0).then(() => this.#opening.ended())).catch(() => {});
+      return { drained: 0, notDrained: [] };
+    }
+    const left = Math.max(0, Math.round(deadline - (performance.now() - began)));
+    const report = await host.shutdown(left);
     this.#opening.ended();
     return {
       drained: report.drained,
@@ -160,6 +167,19 @@ export class Registry<U extends Definitions = Definitions> {
         holds,
       })),
     };
+  }
+}
+
+/** What `promise` gives, or `undefined` once `ms` milliseconds are over. */
+async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined);
+  });
+  try {
+    return await Promise.race([promise, over]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
