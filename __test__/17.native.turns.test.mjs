@@ -36,10 +36,7 @@ describe("an answer in place", () => {
     const bag = await awake(host, actor("counter", "a"));
     const before = bag.durable;
 
-    const call = dispatch.inPlace(bag, () => add(bag, 1));
-    for (let turns = 0; turns < 20 && !bag.dirty; turns++) await null;
-    assert.ok(bag.dirty, "it has begun within the microtasks of this turn");
-    await call;
+    await dispatch.inPlace(bag, () => add(bag, 1));
 
     assert.ok(bag.durable > before);
     assert.equal(bag.dirty, false);

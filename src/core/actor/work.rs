@@ -213,8 +213,9 @@ impl Actor {
     pub(crate) async fn wait_for_tracked_work(self: &Arc<Self>) -> bool {
         tokio::select! {
             biased;
-            () = self.tracked_work_ended() => true,
+            // First, since the end of the generation, which follows, ends the other.
             () = self.tokens.deadline.cancelled() => false,
+            () = self.tracked_work_ended() => true,
         }
     }
 
