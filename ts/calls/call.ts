@@ -6,8 +6,6 @@
  * 2. Its signal is made when it is first looked at, and lets go of the actor's when it is released.
  */
 
-import { setMaxListeners } from "node:events";
-
 import type { Live } from "../actors/live";
 import type { Caller } from "../types";
 
@@ -44,8 +42,6 @@ export class Call {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      // Each call listens, and how many run at once is no sign of a leak.
-      setMaxListeners(0, this.#controller.signal, this.live.bag.abortSignal);
       for (const source of this.#sources()) {
         if (source.aborted) this.#controller.abort(source.reason);
         else if (!this.#released) source.addEventListener("abort", this.#fired, { once: true });
