@@ -5,7 +5,9 @@ import type { Scene } from "../actors/live";
 import { clientMaker } from "../calls/client";
 import { readKey } from "../calls/key";
 import { checkKeys, describe } from "../definition/keys";
-import type { Hold } from "../native-half";
+import { messageOf } from "../errors";
+import type { Logging } from "../log";
+import type { Hold, Host } from "../native-half";
 import type {
   ActorHandle,
   ActorKey,
@@ -69,11 +71,13 @@ export class Registry<U extends Definitions = Definitions> {
   readonly config: Readonly<SetupOptions<U>>;
   readonly #opening: Opening;
   readonly #client: Client<this>;
+  readonly #logging: Logging;
   #shutdown: Promise<ShutdownReport> | undefined;
 
   constructor(config: SetupOptions<U>) {
     const setup = readSetup(config);
     this.config = config;
+    this.#logging = setup.logging;
     const makeClient = clientMaker(setup.definitions);
     const scene: Scene = {
       logging: setup.logging,
@@ -152,8 +156,7 @@ export class Registry<U extends Definitions = Definitions> {
     const closing = this.#opening.close();
     const host = await within(deadline, closing);
     if (host === undefined) {
-      // What opens only now, if anything, has no actors to wait for. A failure has nobody to tell.
-      closing.then((late) => late?.shutdown(0).then(() => this.#opening.ended())).catch(() => {});
+      void this.#closeLate(closing);
       return { drained: 0, notDrained: [] };
     }
     const left = Math.max(0, Math.round(deadline - (performance.now() - began)));
@@ -167,6 +170,19 @@ export class Registry<U extends Definitions = Definitions> {
         holds,
       })),
     };
+  }
+
+  /** Closes what opens only after the deadline: it has no actors to wait for, and nobody to tell. */
+  async #closeLate(closing: Promise<Host | undefined>): Promise<void> {
+    try {
+      const host = await closing;
+      if (host === undefined) return;
+      await host.shutdown(0);
+      this.#opening.ended();
+    } catch (error) {
+      const msg = `the storage could not be closed after the deadline: ${messageOf(error)}`;
+      this.#logging.write("error", {}, { msg, error });
+    }
   }
 }
 
