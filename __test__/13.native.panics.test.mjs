@@ -1,0 +1,202 @@
+// Faults of the crossing itself: a drain that throws, panics, arguments that cannot be read. Each
+// is an exception for whoever called, and the process and everybody else go on.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { describe, it } from "node:test";
+
+import { actor, awake, bytes, dispatch, none, numbers, opened, script } from "./support/native.mjs";
+
+const require = createRequire(import.meta.url);
+const native = require("../index.js");
+
+describe("a drain that throws", () => {
+  it("is followed by another one, and nothing is lost", async (t) => {
+    const { code, out, err } = await script(
+      t,
+      `
+      import { createRequire } from "node:module";
+      const native = createRequire(import.meta.url)(${JSON.stringify(require.resolve("../index.js"))});
+      const faults = [];
+      process.on("uncaughtException", (fault) => faults.push(fault.message));
+      const host = await h.dispatch.openHost();
+      host.register("counter", h.numbers());
+      const calls = [];
+      for (let n = 0; n < 20; n += 1) calls.push(host.submit(h.actor("counter", n % 3), "add", h.none, 2));
+      // The next call into Rust is the drain's take.
+      native.__panic();
+      const results = await Promise.all(calls);
+      await host.shutdown(1000);
+      console.log(JSON.stringify({ faults, results: results.length }));
+      `,
+    );
+
+    assert.equal(err, "");
+    const { faults, results } = JSON.parse(out.trim().split("\n").at(-1));
+    assert.equal(results, 20);
+    assert.equal(faults.length, 1);
+    assert.equal(code, 0);
+  });
+
+  it("because of one job still brings the others", async (t) => {
+    const { code, out } = await script(
+      t,
+      `
+      const faults = [];
+      process.on("uncaughtException", (fault) => faults.push(fault.message));
+      h.dispatch.setLog("debug", () => { throw new Error("sink"); });
+      const host = await h.dispatch.openHost();
+      host.register("counter", h.numbers());
+      await host.submit(h.actor("counter", "a"), "add", h.none, 2);
+      h.dispatch.setLog(undefined);
+      await h.turn();
+      await host.shutdown(1000);
+      console.log(faults.length > 0 && faults.every((fault) => fault === "sink"));
+      `,
+    );
+
+    assert.match(out, /true/);
+    assert.equal(code, 0);
+  });
+});
+
+describe("a panic", () => {
+  /** How each exported item is called; the class `X` for its methods as `X#method`. */
+  const calls = (context) => {
+    const { ActorContext, CancellationToken, CoreRegistry, NapiActorFactory } = native;
+    const factory = () => new NapiActorFactory({});
+    return {
+      __jobFields: () => native.__jobFields(),
+      actorContext: () => native.actorContext(1, 1),
+      admit: () => native.admit(1),
+      awaitDestroyed: () => native.awaitDestroyed(context, 1),
+      awaitFlushed: () => native.awaitFlushed(context, 1),
+      awaitSave: () => native.awaitSave(context, true, -1, 1),
+      awaitTrackedWork: () => native.awaitTrackedWork(context, 1, true),
+      beginRegion: () => native.beginRegion(1, 0),
+      breakGeneration: () => native.breakGeneration(1, none),
+      cancel: () => native.cancel(1, 1),
+      cancelCall: () => native.cancelCall(1, 1),
+      commit: () => native.commit(1, none),
+      complete: () => native.complete(1, 1, 0, none),
+      endRegion: () => native.endRegion(1, 1),
+      ensure: () => native.ensure(1, "{}", "get", null, 1),
+      finish: () => native.finish(1, 1),
+      finishCall: () => native.finishCall(1, 1, 0, none),
+      flushSync: () => native.flushSync([], 1),
+      live: () => native.live(1, "{}"),
+      logRejection: () => native.logRejection(1, "x"),
+      manage: () => native.manage(1, "list", "{}", 1),
+      markDirty: () => native.markDirty(1),
+      openEnv: () => native.openEnv(() => {}),
+      openHost: () => native.openHost(1, "{}", 1),
+      register: (made) => native.register(1, "x", made),
+      requestSave: () => native.requestSave(1, false, -1),
+      setLogSink: () => native.setLogSink(1, null),
+      submit: () => native.submit(1, "{}", "a", none, 2, 1, false),
+      take: () => native.take(1),
+      ActorContext: undefined,
+      CancellationToken: () => new CancellationToken(),
+      CoreRegistry: () => new CoreRegistry(),
+      NapiActorFactory: () => factory(),
+      "CancellationToken#aborted": (_, token) => token.aborted(),
+      "CancellationToken#cancel": (_, token) => token.cancel(),
+      "CoreRegistry#register": (made, _, registry) => registry.register("x", made),
+      "CoreRegistry#names": (_, __, registry) => registry.names(),
+      "CoreRegistry#close": (_, __, registry) => registry.close(),
+      "NapiActorFactory#number": (made) => made.number,
+      "NapiActorFactory#gated": (made) => made.gated,
+      ...Object.fromEntries(
+        Object.getOwnPropertyNames(ActorContext.prototype)
+          .filter((name) => name !== "constructor")
+          .map((name) => [
+            `ActorContext#${name}`,
+            () => context[name](name === "sameActorInstance" ? context : undefined),
+          ]),
+      ),
+    };
+  };
+
+  /** Everything that Rust exports. */
+  function exported() {
+    const names = [];
+    for (const [name, value] of Object.entries(native)) {
+      if (typeof value !== "function" || name === "__panic") continue;
+      names.push(name);
+      if (!/^[A-Z]/.test(name)) continue;
+      for (const [method, property] of Object.entries(
+        Object.getOwnPropertyDescriptors(value.prototype),
+      )) {
+        const body = String(property.value ?? property.get);
+        if (method !== "constructor" && /native code/.test(body)) names.push(`${name}#${method}`);
+      }
+    }
+    return names;
+  }
+
+  it("in any exported function is an exception, and the process lives", async (t) => {
+    const host = await opened(t, { counter: numbers() });
+    const bag = await awake(host, actor("counter", "a"));
+    const made = new native.NapiActorFactory({});
+    const token = new native.CancellationToken();
+    const registry = new native.CoreRegistry();
+    const table = calls(bag.context);
+    const names = exported();
+
+    for (const name of names) {
+      assert.ok(name in table, `${name} is not in the table of this test`);
+      const call = table[name];
+      if (call === undefined) continue;
+      assert.ok(native.__panic(), "this build has no traps");
+      assert.throws(() => call(made, token, registry), /trap that a test has set/, name);
+    }
+
+    assert.ok(names.length > 50, `only ${names.length} exports`);
+    assert.equal(await dispatch.inPlace(bag, () => 7), 7);
+  });
+
+  it("a thousand times in a row is a thousand exceptions", () => {
+    for (let n = 0; n < 1_000; n += 1) {
+      native.__panic();
+      assert.throws(() => native.admit(1), /trap/);
+    }
+  });
+});
+
+describe("arguments that cannot be read", () => {
+  it("are refused with a name for what is wrong", async (t) => {
+    const host = await opened(t, { counter: numbers() });
+    const invalid = { group: "napi", code: "invalid_argument" };
+
+    await assert.rejects(host.submit({ id: "no-id" }, "get", none, 2), invalid);
+    await assert.rejects(host.submit({ key: [] }, "get", none, 2), invalid);
+    await assert.rejects(host.ensure(actor("counter", "a"), "maybe"), invalid);
+    await assert.rejects(host.submit(actor("", "a"), "get", none, 2), {
+      group: "actor",
+      code: "invalid_argument",
+    });
+    assert.throws(() => host.register("", numbers()), { code: "invalid_argument" });
+    assert.throws(() => numbers({}, { durability: "never" }), /durability/);
+  });
+
+  it("of a host that is not open are refused", () => {
+    assert.throws(() => native.register(99_999, "x", numbers()), {
+      group: "napi",
+      code: "invalid_argument",
+    });
+    assert.equal(native.live(99_999, "{}"), 0);
+  });
+
+  it("in the bridge form say what they say", () => {
+    let thrown;
+    try {
+      native.register(99_999, "x", numbers());
+    } catch (error) {
+      thrown = error;
+    }
+
+    assert.ok(thrown instanceof Error);
+    assert.ok(thrown.message.startsWith("__RIVET_ERROR_JSON__:{"));
+    assert.deepEqual(thrown.metadata, { argument: "host", reason: "it is not open" });
+    assert.equal(bytes(1).length, 1);
+  });
+});
