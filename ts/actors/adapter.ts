@@ -88,7 +88,8 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
     createState: definition.hasState ? hook(createState) : undefined,
     onCreate:
       onCreate && hook(async (at, { input }) => onCreate(at.context, await inputOf(at, input))),
-    createVars: definition.hasVars ? hook(createVars) : undefined,
+    // Every start of an actor with a state has to look at its version.
+    createVars: definition.hasVars || definition.hasState ? hook(createVars) : undefined,
     onMigrate: onMigrate && hook((at, { isNew }) => onMigrate(at.context, isNew === true)),
     onWake: plain("onWake"),
     onSleep: plain("onSleep"),
@@ -123,6 +124,8 @@ async function createState(live: Live, payload: Payload): Promise<Uint8Array> {
 }
 
 async function createVars(live: Live): Promise<void> {
+  live.migrate();
+  if (!live.definition.hasVars) return;
   const create = live.definition.hook("createVars");
   live.vars =
     create === undefined

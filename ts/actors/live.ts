@@ -8,7 +8,8 @@
  *    for longer: once one was handed out, every save compares, and so does the last.
  */
 
-import { decode, encode, sameBytes } from "../codec";
+import { sameBytes } from "../codec";
+import { encodeVersioned } from "../codec/versioned";
 import type { Definition } from "../definition";
 import type { ActorSpecifier } from "../errors";
 import { messageOf, RivetError } from "../errors";
@@ -16,6 +17,7 @@ import { Logger, type Logging } from "../log";
 import { type Bag, dispatch } from "../native-half";
 import { adopt, type Owner, seen } from "../state";
 import { Context } from "./context";
+import { isOutdated, readStored } from "./stored";
 import { atTurnsEnd } from "./turn";
 
 /** What the generations of one registry share. */
@@ -42,6 +44,8 @@ export class Live implements Owner {
   input: { readonly value: unknown } | undefined;
   #root: unknown;
   #loaded = false;
+  /** What is stored has an older version than this code. */
+  readonly #outdated: boolean;
   /** Changed since it was last encoded. */
   #changed = false;
   /** A part that cannot be watched was handed out (3). */
@@ -63,6 +67,14 @@ export class Live implements Owner {
     this.definition = definition;
     this.scene = scene;
     this.context = new Context(this, undefined);
+    // Before any function of the author's could see, or replace, what it does not understand.
+    this.#outdated =
+      this.definition.hasState && isOutdated(bag.context.state(), definition, this.specifier);
+  }
+
+  /** Brings a state of an older version to the shape of this code. */
+  migrate(): void {
+    if (this.#outdated) this.#load();
   }
 
   /** Names the generation in errors. */
@@ -104,7 +116,7 @@ export class Live implements Owner {
 
   /** Sets the first state, which the native half stores by itself. It is taken over, not copied. */
   begin(state: unknown): Uint8Array {
-    const bytes = encode(state, "state");
+    const bytes = encodeVersioned(state, this.definition.stateVersion, "state");
     this.#root = adopt(state, this);
     this.#loaded = true;
     return bytes;
@@ -250,7 +262,7 @@ export class Live implements Owner {
   /** What came into the state behind the proxies' back is refused here, and breaks the generation. */
   #encoded(): Uint8Array {
     try {
-      const bytes = encode(this.#root, "state");
+      const bytes = encodeVersioned(this.#root, this.definition.stateVersion, "state");
       if (bytes.length > LARGE_BYTES && !this.#warned) {
         this.#warned = true;
         this.log.warn({
@@ -269,9 +281,16 @@ export class Live implements Owner {
   #load(): void {
     if (this.#loaded) return;
     this.#enabled();
-    const state = decode(this.bag.context.state());
+    const { state, migrated } = readStored(
+      this.bag.context.state(),
+      this.definition,
+      this.specifier,
+    );
     this.#root = typeof state === "object" && state !== null ? adopt(state, this) : state;
     this.#loaded = true;
+    if (!migrated) return;
+    this.#changed = true;
+    dispatch.changed(this.bag);
   }
 
   #enabled(): void {

@@ -33,13 +33,22 @@ const cbor = new Encoder({
  * @throws TypeError `Value at <path> ...` for what cannot be kept.
  */
 export function encode(value: unknown, root: string): Uint8Array {
+  return encodeWith(value, root, (lowered) => lowered);
+}
+
+/** As {@link encode}, with what `enclose` makes of the value once it is ready for cbor-x. */
+export function encodeWith(
+  value: unknown,
+  root: string,
+  enclose: (lowered: unknown) => unknown,
+): Uint8Array {
   let lowered: unknown;
   try {
     lowered = lower(value, 0);
   } catch (error) {
     throw error === REFUSED ? refusal(value, root) : error;
   }
-  return cbor.encode(lowered);
+  return cbor.encode(enclose(lowered));
 }
 
 /** Decodes what {@link encode} wrote. No bytes, or none at all, are `undefined`. */

@@ -27,6 +27,9 @@ export const ARRAY_BUFFER = BASE + 7;
 /** A `DataView`. Content: its bytes. */
 export const DATA_VIEW = BASE + 8;
 
+/** A state with its version. Content: [version, state]. Never inside a value: see `versioned.ts`. */
+export const STATE = BASE + 9;
+
 /** A value under a tag. */
 export function tagged(tag: number, content: unknown): Tag {
   return new Tag(content, tag);

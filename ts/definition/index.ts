@@ -14,6 +14,7 @@ export type Hook = (c: unknown, ...args: unknown[]) => unknown;
 const hooks = [
   "createState",
   "createVars",
+  "migrateState",
   "onMigrate",
   "onCreate",
   "onWake",
@@ -30,6 +31,7 @@ const keys: Keys = {
     "state",
     "vars",
     ...hooks,
+    "stateVersion",
     "run",
     "actions",
     "internalActions",
@@ -45,7 +47,6 @@ const keys: Keys = {
     "events",
     "inspector",
     "limits",
-    "migrateState",
     "migrations",
     "onBeforeConnect",
     "onConnect",
@@ -53,7 +54,6 @@ const keys: Keys = {
     "onRequest",
     "onWebSocket",
     "queues",
-    "stateVersion",
   ],
 };
 
@@ -81,6 +81,8 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
   readonly run: Hook | undefined;
   /** Whether there is a state at all. */
   readonly hasState: boolean;
+  /** The version of the state's shape; 0 when none was given. */
+  readonly stateVersion: number;
   /** Whether there are vars at all. */
   readonly hasVars: boolean;
 
@@ -101,6 +103,7 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
     this.inputSchema = readSchema(config.inputSchema, "inputSchema");
     this.run = readRun(config.run);
     this.hasState = config.state !== undefined || config.createState !== undefined;
+    this.stateVersion = readStateVersion(config, this.hasState);
     this.hasVars = config.vars !== undefined || config.createVars !== undefined;
   }
 
@@ -128,6 +131,27 @@ export function defineActor(config: unknown): Definition {
   }
   for (const name of hooks) checkFunction(config[name], name, "actor()");
   return new Definition(config);
+}
+
+/** The largest version: what fits in four bytes. */
+const MAX_STATE_VERSION = 2 ** 32 - 1;
+
+function readStateVersion(config: Record<string, unknown>, hasState: boolean): number {
+  const { stateVersion: version, migrateState } = config;
+  if (version === undefined) {
+    if (migrateState === undefined) return 0;
+    throw new TypeError("actor() has migrateState without stateVersion: give both");
+  }
+  if (
+    !Number.isInteger(version) ||
+    !((version as number) >= 1 && (version as number) <= MAX_STATE_VERSION)
+  ) {
+    throw new TypeError(
+      `stateVersion of actor() is ${describe(version)}, not a whole number from 1 to ${MAX_STATE_VERSION}`,
+    );
+  }
+  if (!hasState) throw new TypeError("actor() has stateVersion without state or createState");
+  return version as number;
 }
 
 function readRun(run: unknown): Hook | undefined {

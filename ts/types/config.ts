@@ -62,6 +62,17 @@ export interface ActorConfig<S, V, I, In, A, IA> {
   state?: S;
   /** Makes the first state. */
   createState?: (c: CreateStateContext, input: I) => S | Promise<S>;
+  /**
+   * The version of the state's shape: a whole number from 1. A state stored without one has 0. A start
+   * that finds a newer one than this is refused (`actor.state_version_newer`).
+   */
+  stateVersion?: number;
+  /**
+   * Makes a state of {@link stateVersion} from one that was stored with the version `from`. Runs when an
+   * actor with an older state wakes, before `createVars`; its result is stored with the new version in
+   * one commit.
+   */
+  migrateState?: (old: unknown, from: number) => NoInfer<S>;
   /** Checks and may change what a creator passes. */
   inputSchema?: StandardSchemaV1<In, I>;
   /** What lives as long as a generation, copied for each. Not together with `createVars`. */
