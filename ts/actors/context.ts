@@ -6,6 +6,7 @@
  */
 
 import type { Call } from "../calls/call";
+import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
 import { RivetError } from "../errors";
 import type { Logger } from "../log";
@@ -100,6 +101,15 @@ export class Context {
   async flush(): Promise<void> {
     this.#live.recheck();
     await plainly(dispatch.flush(this.#live.bag));
+  }
+
+  async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+    const leaves = mayLeave(this.#live);
+    if (leaves === undefined) return fetch(input, init);
+    // Now, because the caller may change them while it waits.
+    const request = new Request(input, init);
+    await unlessAborted(leaves, request.signal);
+    return fetch(request);
   }
 
   keepAwake<T>(promise: Promise<T>): Promise<T> {

@@ -58,6 +58,8 @@ const queues = new WeakMap<Live, Promise<void>>();
  * for at once. Rejects where that was lost.
  */
 export function mayLeave(live: Live): Promise<void> | undefined {
+  // What cannot be watched may have changed since the last commit.
+  if (live.definition.options.durability === "reply") live.recheck();
   const gate = dispatch.gate(live.bag)?.catch(unlessStarting);
   const before = queues.get(live);
   if (gate === undefined && before === undefined) return undefined;

@@ -63,6 +63,13 @@ export interface BaseContext {
   saveState(options?: SaveOptions): Promise<void>;
   /** Resolves when everything that was changed before is durable. */
   flush(): Promise<void>;
+  /**
+   * The global `fetch`, as an output of this actor: the request leaves once everything that the actor
+   * changed before is durable. The global one does not wait.
+   *
+   * @throws rejects with `storage.*` when that could not be stored, and as `fetch` does.
+   */
+  fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
   /** Keeps the actor awake until `promise` settles, and returns it. */
   keepAwake<T>(promise: Promise<T>): Promise<T>;
   /** Delays the end of the actor's sleep until `promise` settles. It does not prevent sleep. */
