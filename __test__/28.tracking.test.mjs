@@ -90,6 +90,14 @@ describe("state refuses", () => {
       "Value at state.g is no plain property: it cannot be kept",
     ],
     [
+      () => Object.defineProperty(state, "n", { enumerable: false }),
+      "Value at state.n is no plain property: it cannot be kept",
+    ],
+    [
+      () => Object.defineProperty(state.users, "length", { writable: false }),
+      "Value at state.users.length is no plain property: it cannot be kept",
+    ],
+    [
       () => Object.freeze(state.deep),
       "Value at state.deep is state and cannot be frozen or sealed",
     ],

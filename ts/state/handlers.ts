@@ -63,6 +63,13 @@ function isIndex(key: PropertyKey): boolean {
   return Number.isInteger(number) && number >= 0 && number < 2 ** 32 - 1 && String(number) === key;
 }
 
+/** Whether a property stays, or becomes, one that an assignment could have made. */
+function isPlain(descriptor: PropertyDescriptor, exists: boolean): boolean {
+  if ("get" in descriptor || "set" in descriptor) return false;
+  const { enumerable = exists, writable = exists, configurable = exists } = descriptor;
+  return enumerable && writable && configurable;
+}
+
 const common: ProxyHandler<object> = {
   set,
 
@@ -74,9 +81,7 @@ const common: ProxyHandler<object> = {
 
   defineProperty(target, key, descriptor) {
     const owner = ownerBehind(target);
-    const whole = descriptor.enumerable && descriptor.writable && descriptor.configurable;
-    const exists = Object.hasOwn(target, key);
-    if ("get" in descriptor || "set" in descriptor || (!exists && !whole)) {
+    if (!isPlain(descriptor, Object.hasOwn(target, key))) {
       throw new TypeError(
         `Value at ${pathOf(owner, target, key)} is no plain property: it cannot be kept`,
       );
