@@ -24,9 +24,10 @@ const talker = actor({
 });
 
 /** An actor whose lines are kept. */
-function listening(level) {
+function listening(level, baseLogger) {
   const lines = [];
-  const registry = inMemory({ talker }, { logging: { level, sink: (line) => lines.push(line) } });
+  const to = baseLogger === undefined ? { sink: (line) => lines.push(line) } : { baseLogger };
+  const registry = inMemory({ talker }, { logging: { level, ...to } });
   return { lines, handle: registry.client().talker.getOrCreate(["a", "b"]) };
 }
 
@@ -93,6 +94,41 @@ describe("the log of an actor", () => {
       assert.equal(typeof line.generation, "number");
       assert.ok(Math.abs(line.time - Date.now()) < 60_000);
     }
+  });
+
+  it("goes to a base logger with its level, fields and message, and without a time", async () => {
+    const lines = [];
+    const method = (level) => (fields, msg) => lines.push([level, fields.n ?? fields.part, msg]);
+    const levels = ["trace", "debug", "info", "warn", "error", "fatal"];
+    const baseLogger = Object.fromEntries(levels.map((level) => [level, method(level)]));
+    const { handle } = listening(undefined, { ...baseLogger, level: "warn" });
+    const own = listening(undefined, { ...baseLogger, level: "loud" });
+    const chosen = listening("error", { ...baseLogger, level: "trace" });
+
+    await handle.say("info", "not at its level");
+    await handle.say("warn", { n: 1 }, "both");
+    await handle.say("fatal", "message");
+    await handle.child();
+    await chosen.handle.say("warn", "not at the level of the options");
+    assert.deepEqual(lines, [
+      ["warn", 1, "both"],
+      ["fatal", undefined, "message"],
+      ["warn", 1, "from a child"],
+    ]);
+
+    lines.length = 0;
+    await own.handle.say("trace", { n: 2 }, "a level of its own: it decides");
+    assert.ok(lines.some(([level, n]) => level === "trace" && n === 2));
+  });
+
+  it("refuses a base logger that lacks a level, and one beside a sink", () => {
+    const lacking = { trace() {}, debug() {}, info() {}, warn() {} };
+    assert.throws(() => listening("warn", lacking), /without a method error, fatal/);
+    const baseLogger = { ...lacking, error() {}, fatal() {} };
+    assert.throws(
+      () => inMemory({ talker }, { logging: { baseLogger, sink() {} } }),
+      /both sink and baseLogger/,
+    );
   });
 
   it("warns of an action that holds the thread, by name", async () => {

@@ -14,7 +14,7 @@ export {
   UserError,
   type UserErrorOptions,
 } from "./errors";
-export type { LoggingOptions, LogLevel, LogLine, LogSink } from "./log";
+export type { BaseLogger, LoggingOptions, LogLevel, LogLine, LogSink } from "./log";
 export {
   type ActorList,
   type ListOptions,

@@ -27,12 +27,22 @@ export interface LogLine {
 /** Where lines go. */
 export type LogSink = (line: LogLine) => void;
 
+/** A logger that takes fields before the message, as pino's does. */
+export type BaseLogger = {
+  readonly [L in LogLevel]: (fields: object, message?: string) => void;
+} & {
+  /** The least important level that it writes; asked once. */
+  readonly level?: string;
+};
+
 /** The `logging` of `setup()`. */
 export interface LoggingOptions {
   /** The least important lines that are written. Default `GREENROOM_LOG_LEVEL`, else `"warn"`. */
   level?: LogLevel | "silent" | undefined;
-  /** Takes every line of the level. Default: JSON on stderr. */
+  /** Takes every line of the level. Default: JSON on stderr. Not together with `baseLogger`. */
   sink?: LogSink | undefined;
+  /** Writes every line of the level, by default of its own level. Not together with `sink`. */
+  baseLogger?: BaseLogger | undefined;
 }
 
 /** Where a registry's lines go. */
@@ -46,10 +56,11 @@ export class Logging {
     const options = given ?? {};
     checkKeys(options, {
       place: "logging of setup()",
-      known: ["level", "sink"],
-      later: ["baseLogger"],
+      known: ["level", "sink", "baseLogger"],
     });
-    const level = options.level ?? (process.env.GREENROOM_LOG_LEVEL || "warn");
+    const { baseLogger } = options;
+    checkBaseLogger(baseLogger);
+    const level = options.level ?? (process.env.GREENROOM_LOG_LEVEL || levelOf(baseLogger));
     if (level !== "silent" && !levels.includes(level as LogLevel)) {
       throw new TypeError(
         `level of logging is ${describe(level)}, not one of ${[...levels, "silent"].join(", ")}`,
@@ -58,9 +69,13 @@ export class Logging {
     if (options.sink !== undefined && typeof options.sink !== "function") {
       throw new TypeError(`sink of logging is ${describe(options.sink)}, not a function`);
     }
+    if (options.sink !== undefined && baseLogger !== undefined) {
+      throw new TypeError("logging has both sink and baseLogger: give one of them");
+    }
     this.level = level as LogLevel | "silent";
     this.#least = level === "silent" ? levels.length : levels.indexOf(level as LogLevel);
-    this.#sink = (options.sink as LogSink | undefined) ?? toStderr;
+    const sink = options.sink as LogSink | undefined;
+    this.#sink = baseLogger === undefined ? (sink ?? toStderr) : through(baseLogger);
   }
 
   /** Writes a line, if its level is wanted. */
@@ -76,6 +91,32 @@ export class Logging {
       toStderr({ level: "error", time, msg: "the sink of the log failed", error });
     }
   }
+}
+
+function checkBaseLogger(logger: unknown): asserts logger is BaseLogger | undefined {
+  if (logger === undefined) return;
+  const missing = levels.filter(
+    (level) => typeof (logger as Partial<BaseLogger> | null)?.[level] !== "function",
+  );
+  if (missing.length === 0) return;
+  throw new TypeError(
+    `baseLogger of logging is ${describe(logger)} without a method ${missing.join(", ")}`,
+  );
+}
+
+/** A level that only the logger itself knows is its own to apply. */
+function levelOf(logger: BaseLogger | undefined): string {
+  if (logger === undefined) return "warn";
+  const { level } = logger;
+  return level === "silent" || levels.includes(level as LogLevel) ? (level as string) : "trace";
+}
+
+/** The time is left to the logger, which writes its own. */
+function through(logger: BaseLogger): LogSink {
+  return ({ level, time: _, msg, ...fields }) => {
+    if (msg === undefined) logger[level](fields);
+    else logger[level](fields, msg);
+  };
 }
 
 /** An error as the whole line is a field of it, as pino does. */
