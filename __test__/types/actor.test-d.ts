@@ -3,10 +3,16 @@ import { expectTypeOf } from "expect-type";
 import {
   type ActionContextOf,
   type ActorContextOf,
+  type ActorOptionsInput,
+  type AnyClient,
   actor,
+  type BaseActorDefinition,
   type Context,
   type CreateContextOf,
   type CreateVarsContextOf,
+  type RegistryConfig,
+  RivetError,
+  type RivetErrorLike,
   setup,
   type WakeContextOf,
 } from "greenroom";
@@ -103,6 +109,45 @@ actor({
   createState: (c) => {
     // @ts-expect-error there is no state yet
     return { n: c.state };
+  },
+});
+
+// State versions: what migrateState makes is checked, and infers nothing.
+actor({
+  state: { n: 0 },
+  stateVersion: 2,
+  migrateState: (old, from) => {
+    expectTypeOf(old).toEqualTypeOf<unknown>();
+    expectTypeOf(from).toEqualTypeOf<number>();
+    return { n: 1 };
+  },
+  actions: { go: (c) => expectTypeOf(c.state).toEqualTypeOf<{ n: number }>() },
+});
+actor({
+  state: { n: 0 },
+  stateVersion: 2,
+  // @ts-expect-error it makes another state
+  migrateState: () => ({ m: 1 }),
+});
+
+// Nothing that an author meets is any.
+actor({
+  state: { n: 0 },
+  createVars: (c) => {
+    expectTypeOf<
+      keyof { [K in keyof typeof c as 0 extends 1 & (typeof c)[K] ? K : never]: 0 }
+    >().toBeNever();
+    return { v: 1 };
+  },
+  actions: {
+    go: async (c) => {
+      expectTypeOf<
+        keyof { [K in keyof typeof c as 0 extends 1 & (typeof c)[K] ? K : never]: 0 }
+      >().toBeNever();
+      expectTypeOf(await c.fetch("https://example.org")).toEqualTypeOf<Response>();
+      expectTypeOf(c.abortSignal).toEqualTypeOf<AbortSignal>();
+      expectTypeOf(c.key).toEqualTypeOf<string[]>();
+    },
   },
 });
 
@@ -259,3 +304,19 @@ actor({
     return output;
   },
 });
+
+// Loggers.
+declare const pinoShaped: Record<
+  "trace" | "debug" | "info" | "warn" | "error" | "fatal",
+  { (fields: object, message?: string, ...more: unknown[]): void; (message: string): void }
+> & { level: string };
+setup({ use: { quiet }, logging: { baseLogger: pinoShaped } });
+// @ts-expect-error it lacks most levels
+setup({ use: { quiet }, logging: { baseLogger: { info: () => {} } } });
+
+// Names of RivetKit.
+expectTypeOf<typeof quiet>().toMatchTypeOf<BaseActorDefinition>();
+expectTypeOf(setup({ use: { quiet } }).client()).toMatchTypeOf<Pick<AnyClient, "dispose">>();
+expectTypeOf<RegistryConfig>().toHaveProperty("use");
+expectTypeOf<ActorOptionsInput["durability"]>().toEqualTypeOf<"reply" | "interval" | undefined>();
+expectTypeOf(new RivetError("g", "c", "m")).toMatchTypeOf<RivetErrorLike>();

@@ -5,3 +5,4 @@ export type * from "./client";
 export type * from "./config";
 export type * from "./context";
 export type * from "./definition";
+export type * from "./renamed";
