@@ -15,8 +15,9 @@ export function actor<
   In = I,
   A = Record<never, never>,
   IA = Record<never, never>,
+  D = unknown,
 >(
-  config: ActorConfig<S, V, I, In, A, IA>,
-): ActorDefinition<{ state: S; vars: V; input: In; actions: A; internalActions: IA }> {
+  config: ActorConfig<S, V, I, In, A, IA, D>,
+): ActorDefinition<{ state: S; vars: V; input: In; deps: D; actions: A; internalActions: IA }> {
   return defineActor(config);
 }

@@ -69,6 +69,27 @@ actor({
   actions: { go: (c) => expectTypeOf(c.vars.cache).toEqualTypeOf<Set<string>>() },
 });
 
+// What createVars asks for is what setup() has to give.
+interface Mailer {
+  send(to: string): void;
+}
+const mails = actor({
+  state: { n: 0 },
+  createVars: (c, deps: { mailer: Mailer }) => ({ mailer: deps.mailer, at: c.state.n }),
+  actions: { go: (c) => expectTypeOf(c.vars).toEqualTypeOf<{ mailer: Mailer; at: number }>() },
+});
+const clocks = actor({ createVars: (_c, deps: { zone: string }) => deps.zone });
+const mailer: Mailer = { send: () => {} };
+setup({ use: { mails }, deps: { mailer } });
+setup({ use: { mails, clocks, withVars }, deps: { mailer, zone: "UTC" } });
+setup({ use: { withVars }, deps: { whatever: 1 } });
+// @ts-expect-error the deps are missing
+setup({ use: { mails } });
+// @ts-expect-error a part of the deps is missing
+setup({ use: { mails, clocks }, deps: { mailer } });
+// @ts-expect-error a part of the deps has a wrong type
+setup({ use: { clocks }, deps: { zone: 1 } });
+
 // Types that are named.
 actor({
   types: {} as { state: State; vars: { socket: string | null } },

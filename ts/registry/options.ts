@@ -5,10 +5,33 @@ import { checkKeys, describe, type Keys, nearest, quoted } from "../definition/k
 import { checkActionNames, checkActorName } from "../definition/names";
 import { choice } from "../definition/options";
 import { Logging, type LoggingOptions } from "../log";
-import type { Definitions, WithoutReservedActors } from "../types";
+import type { Definitions, TypesOf, WithoutReservedActors } from "../types";
+
+/** What all of the types ask for together. */
+type Together<T> = (T extends unknown ? (given: T) => void : never) extends (all: infer All) => void
+  ? All
+  : never;
+
+/** What the actors of `U` need of `setup()`. */
+export type DepsOf<U extends Definitions> = Together<TypesOf<U[keyof U]>["deps"]>;
+
+/** The `deps`: required when an actor needs some. */
+export type WithDeps<U extends Definitions> =
+  unknown extends DepsOf<U>
+    ? {
+        /** The second argument of `createVars`. */
+        deps?: unknown;
+      }
+    : {
+        /** The second argument of `createVars`. */
+        deps: DepsOf<U>;
+      };
 
 /** What is given to `setup()`. */
-export interface SetupOptions<U extends Definitions> {
+export type SetupOptions<U extends Definitions> = SetupSettings<U> & WithDeps<U>;
+
+/** What is given to `setup()` whatever its actors need. */
+export interface SetupSettings<U extends Definitions> {
   /** The actors, by the name under which they are called. */
   use: U & WithoutReservedActors;
   /**
@@ -23,8 +46,6 @@ export interface SetupOptions<U extends Definitions> {
   threads?: "exclusive" | "shared" | undefined;
   /** How long to wait for a folder that another process uses, in milliseconds. Default 10,000. */
   lockTimeout?: number | undefined;
-  /** The second argument of `createVars`. */
-  deps?: unknown;
   /** Which lines are logged, and where to. */
   logging?: LoggingOptions | undefined;
 }

@@ -55,7 +55,7 @@ export type RunConfig<C> =
   | { run: (c: C) => void | Promise<void>; name?: string; icon?: string };
 
 /** What is given to `actor()`. */
-export interface ActorConfig<S, V, I, In, A, IA> {
+export interface ActorConfig<S, V, I, In, A, IA, D> {
   /** Types that are not to be inferred, such as `{} as {state: S}`. */
   types?: ActorTypes<S, V, I>;
   /** The first state, copied for each actor. Not together with `createState`. */
@@ -77,11 +77,8 @@ export interface ActorConfig<S, V, I, In, A, IA> {
   inputSchema?: StandardSchemaV1<In, I>;
   /** What lives as long as a generation, copied for each. Not together with `createVars`. */
   vars?: V;
-  /** Makes what lives as long as a generation. `deps` are those of `setup()`. */
-  createVars?: (
-    c: CreateVarsContext<S, unknown, unknown, unknown, I>,
-    deps: never,
-  ) => V | Promise<V>;
+  /** Makes what lives as long as a generation. `deps` are those of `setup()`, which asks for them. */
+  createVars?: (c: CreateVarsContext<S, unknown, unknown, unknown, I>, deps: D) => V | Promise<V>;
   /** Before anything else, on every start. A new actor has no state yet. */
   onMigrate?: (c: MigrateContext<S>, isNew: boolean) => void | Promise<void>;
   /** Once in an actor's life, after its first state. */

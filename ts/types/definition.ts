@@ -10,6 +10,8 @@ export interface DefinitionTypes {
   readonly input: unknown;
   /** The tree of actions. */
   readonly actions: unknown;
+  /** What `createVars` needs of `setup()`. */
+  readonly deps: unknown;
   /** The tree of actions for schedules and the actor itself. */
   readonly internalActions: unknown;
 }
