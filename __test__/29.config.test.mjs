@@ -90,7 +90,6 @@ describe("actor() refuses", () => {
     "onConnect",
     "db",
     "migrations",
-    "stateVersion",
     "onRequest",
     "onWebSocket",
   ]) {
