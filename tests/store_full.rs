@@ -67,7 +67,7 @@ fn states_in_copy(folder: &Path) -> Vec<Vec<u8>> {
     let sqlite = Connection::open(copy.path().join("actors.db")).unwrap();
     let sound: String = sqlite.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(sound, "ok");
-    let mut query = sqlite.prepare("SELECT state FROM state ORDER BY num").unwrap();
+    let mut query = sqlite.prepare("SELECT state FROM _gr_state ORDER BY num").unwrap();
     query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 

@@ -144,7 +144,7 @@ fn a_damaged_page_is_reported_by_what_reads_it_and_harms_nothing_else() {
     let file = dir.path().join("actors.db");
     let root: usize = Connection::open(&file)
         .unwrap()
-        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'state'", [], |row| {
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = '_gr_state'", [], |row| {
             row.get::<_, i64>(0)
         })
         .unwrap()
@@ -189,7 +189,7 @@ fn a_store_of_a_later_version_is_refused_and_left_as_it_is() {
     let refused = try_open(dir.path()).unwrap_err();
 
     let path = file.display().to_string();
-    assert_eq!(refused, StoreError::NewerSchema { path, found: 99, supported: 1 });
+    assert_eq!(refused, StoreError::NewerSchema { path, found: 99, supported: 2 });
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 
@@ -249,8 +249,10 @@ fn what_destroyed_actors_left_is_swept_at_the_next_start() {
         .execute_batch(
             "WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 3600)
              INSERT INTO garbage SELECT i FROM n;
-             INSERT INTO state SELECT num, x'00' FROM garbage;
-             INSERT INTO actor SELECT num, 1, NULL FROM garbage;",
+             INSERT INTO _gr_state SELECT num, x'00' FROM garbage;
+             INSERT INTO _gr_actor SELECT num, 1, NULL FROM garbage;
+             INSERT INTO _gr_kv SELECT 100, CAST(num AS BLOB), x'00' FROM garbage;
+             INSERT INTO _gr_kv SELECT 1, CAST(num AS BLOB), x'00' FROM garbage LIMIT 5;",
         )
         .unwrap();
 
@@ -261,7 +263,8 @@ fn what_destroyed_actors_left_is_swept_at_the_next_start() {
     };
     until("the sweep", || left("garbage") == 0);
 
-    assert_eq!((left("state"), left("actor"), left("directory")), (1, 1, 1));
+    assert_eq!((left("_gr_state"), left("_gr_actor"), left("directory")), (1, 1, 1));
+    assert_eq!(left("_gr_kv"), 5);
     let row = wait(store.find_by_id(id(1))).unwrap().unwrap();
     assert_eq!(stored(&store, row.number), Some(Bytes::from(vec![1; 20_000])));
 }
@@ -282,7 +285,7 @@ fn rows_of_a_destroyed_actor_are_swept_while_the_store_is_open() {
 
     let sqlite = Connection::open(dir.path().join("actors.db")).unwrap();
     let left = || -> (i64, i64, i64) {
-        let count = "SELECT (SELECT count(*) FROM state), (SELECT count(*) FROM actor),
+        let count = "SELECT (SELECT count(*) FROM _gr_state), (SELECT count(*) FROM _gr_actor),
                      (SELECT count(*) FROM garbage)";
         sqlite.query_row(count, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap()
     };

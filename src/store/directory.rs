@@ -162,7 +162,7 @@ pub(super) fn create(
         .execute(params![actor.id.to_bytes(), actor.name.as_str(), key, actor.created_at_ms])?;
     let number = sqlite.last_insert_rowid();
     sqlite
-        .prepare_cached("INSERT INTO actor (num, has_initialized, input) VALUES (?1, 0, ?2)")?
+        .prepare_cached("INSERT INTO _gr_actor (num, has_initialized, input) VALUES (?1, 0, ?2)")?
         .execute(params![number, actor.input.as_deref()])?;
     let row = ActorRow {
         number: ActorNumber(number),

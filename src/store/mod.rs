@@ -27,6 +27,7 @@ mod fence;
 mod folder;
 mod group;
 mod job;
+mod kv;
 mod options;
 mod queue;
 mod readers;
@@ -44,6 +45,7 @@ use futures::future::BoxFuture;
 pub use self::error::StoreError;
 pub use self::faults::Faults;
 pub use self::job::Created;
+pub use self::kv::{KeyRange, KvQuery};
 pub use self::options::{StoreLimits, StoreLocation, StoreObserver, StoreOptions};
 #[cfg(feature = "faults")]
 pub use self::shared::HeldWriter;
@@ -133,6 +135,31 @@ pub enum RowOp {
     PutInitialized(bool),
     /// Replaces the input.
     PutInput(Option<Bytes>),
+    /// Sets the value of a user key.
+    PutKv {
+        /// The key; any bytes, none too.
+        key: Bytes,
+        /// The value; any bytes, none too.
+        value: Bytes,
+    },
+    /// Deletes a user key, if it is there.
+    DeleteKv(Bytes),
+    /// Deletes all user keys of a range.
+    DeleteKvRange(KeyRange),
+}
+
+impl RowOp {
+    /// The bytes that it carries.
+    fn payload(&self) -> usize {
+        match self {
+            Self::PutState(state) => state.len(),
+            Self::PutInput(input) => input.as_ref().map_or(0, Bytes::len),
+            Self::PutInitialized(_) => 0,
+            Self::PutKv { key, value } => key.len() + value.len(),
+            Self::DeleteKv(key) => key.len(),
+            Self::DeleteKvRange(range) => range.weight(),
+        }
+    }
 }
 
 /// Changes of one actor that are committed together.
@@ -155,15 +182,7 @@ impl WriteBatch {
     /// How much the batch weighs in the store's queue, in bytes.
     pub fn weight(&self) -> usize {
         const PER_OP: usize = 64;
-        let payload: usize = self
-            .ops
-            .iter()
-            .map(|op| match op {
-                RowOp::PutState(state) => state.len(),
-                RowOp::PutInput(input) => input.as_ref().map_or(0, Bytes::len),
-                RowOp::PutInitialized(_) => 0,
-            })
-            .sum();
+        let payload: usize = self.ops.iter().map(RowOp::payload).sum();
         payload + PER_OP * (1 + self.ops.len())
     }
 
@@ -187,6 +206,20 @@ pub trait ActorStore: Send + Sync + 'static {
     /// Reads what is stored, every batch included that was taken before the call
     /// and succeeds. A row that is gone is [`StoreError::NotFound`].
     fn load(&self) -> BoxFuture<'static, Result<ActorRecord, StoreError>>;
+
+    /// The values of user keys, in the order of `keys`, `None` for those that are
+    /// not there. Sees what [`ActorStore::load`] sees.
+    fn kv_get(
+        &self,
+        keys: Vec<Bytes>,
+    ) -> BoxFuture<'static, Result<Vec<Option<Bytes>>, StoreError>>;
+
+    /// User keys of a range and their values, in the order of the bytes of the keys.
+    /// Sees what [`ActorStore::load`] sees.
+    fn kv_list(
+        &self,
+        query: KvQuery,
+    ) -> BoxFuture<'static, Result<Vec<(Bytes, Bytes)>, StoreError>>;
 
     /// Takes a batch for the next commit. Never blocks; when too much waits,
     /// `done` hears [`StoreError::Overloaded`].

@@ -4,10 +4,16 @@ use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::connection::Database;
-use super::{ActorNumber, ActorRecord, RowOp, StoreError};
+use super::{ActorNumber, ActorRecord, RowOp, StoreError, kv};
 
-/// Tables of rows that a destroyed actor leaves, apart from the directory.
-const SWEPT: [&str; 2] = ["DELETE FROM state WHERE num = ?1", "DELETE FROM actor WHERE num = ?1"];
+/// Deletes a part of the rows that a destroyed actor leaves, at most `?2` of a table:
+/// many of them at once would keep everybody else waiting.
+const SWEPT: [&str; 3] = [
+    "DELETE FROM _gr_kv WHERE num = ?1
+        AND key IN (SELECT key FROM _gr_kv WHERE num = ?1 LIMIT ?2)",
+    "DELETE FROM _gr_state WHERE num = ?1 AND ?2 > 0",
+    "DELETE FROM _gr_actor WHERE num = ?1 AND ?2 > 0",
+];
 
 /// Reads what is stored of an actor that lives in the shared store.
 pub(super) fn load(
@@ -17,8 +23,8 @@ pub(super) fn load(
 ) -> Result<ActorRecord, StoreError> {
     let found = sqlite
         .prepare_cached(
-            "SELECT actor.has_initialized, actor.input, state.state
-             FROM directory LEFT JOIN actor USING (num) LEFT JOIN state USING (num)
+            "SELECT _gr_actor.has_initialized, _gr_actor.input, _gr_state.state
+             FROM directory LEFT JOIN _gr_actor USING (num) LEFT JOIN _gr_state USING (num)
              WHERE num = ?1",
         )
         .and_then(|mut query| {
@@ -49,16 +55,19 @@ pub(super) fn apply(sqlite: &Connection, number: ActorNumber, op: &RowOp) -> rus
     match op {
         RowOp::PutState(state) => sqlite
             .prepare_cached(
-                "INSERT INTO state (num, state) VALUES (?1, ?2)
+                "INSERT INTO _gr_state (num, state) VALUES (?1, ?2)
                  ON CONFLICT (num) DO UPDATE SET state = excluded.state",
             )?
             .execute(params![number.0, &state[..]])?,
         RowOp::PutInitialized(has_initialized) => sqlite
-            .prepare_cached("UPDATE actor SET has_initialized = ?2 WHERE num = ?1")?
+            .prepare_cached("UPDATE _gr_actor SET has_initialized = ?2 WHERE num = ?1")?
             .execute(params![number.0, has_initialized])?,
         RowOp::PutInput(input) => sqlite
-            .prepare_cached("UPDATE actor SET input = ?2 WHERE num = ?1")?
+            .prepare_cached("UPDATE _gr_actor SET input = ?2 WHERE num = ?1")?
             .execute(params![number.0, input.as_deref()])?,
+        RowOp::PutKv { key, value } => kv::put(sqlite, number, key, value)?,
+        RowOp::DeleteKv(key) => kv::delete(sqlite, number, key)?,
+        RowOp::DeleteKvRange(range) => kv::delete_range(sqlite, number, range)?,
     };
     Ok(())
 }
@@ -69,17 +78,24 @@ pub(super) fn sweep(sqlite: &Connection, limit: u32) -> rusqlite::Result<bool> {
         .prepare_cached("SELECT num FROM garbage LIMIT ?1")?
         .query_map([limit], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut rows = 0;
+    let mut left = limit;
     for &number in &numbers {
-        if rows >= limit as usize {
+        for sql in SWEPT {
+            left -= deleted(sqlite.prepare_cached(sql)?.execute(params![number, left])?);
+        }
+        if left == 0 {
             return Ok(true);
         }
-        for sql in SWEPT {
-            rows += sqlite.prepare_cached(sql)?.execute([number])?;
-        }
-        rows += sqlite.prepare_cached("DELETE FROM garbage WHERE num = ?1")?.execute([number])?;
+        left -= deleted(
+            sqlite.prepare_cached("DELETE FROM garbage WHERE num = ?1")?.execute([number])?,
+        );
     }
     Ok(numbers.len() == limit as usize)
+}
+
+/// No statement of a sweep deletes more than it is allowed to.
+fn deleted(rows: usize) -> u32 {
+    u32::try_from(rows).expect("at most the limit of the sweep")
 }
 
 /// Whether destroyed actors have left rows.

@@ -16,16 +16,19 @@ use super::connection::Database;
 pub(super) type Migration = &'static str;
 
 /// The steps, the first one from nothing. All tables but the directory have the
-/// actor's number as their leading key.
+/// actor's number as their leading key. Those of actors have a prefix of their own,
+/// since in an actor's file they lie beside an author's tables.
 ///
 /// * `store_meta`: one row for the database.
 /// * `directory`: one row per actor. `num` is never used twice. `place` is 0 for
 ///   the shared store, else the number of the actor's file. `generation` is the
 ///   last one that wrote, for people; the fence is in memory.
-/// * `actor`: what seldom changes, apart from `state` so that a save dirties few
-///   pages. `state` is a rowid table, so that large values overflow late.
+/// * `_gr_actor`: what seldom changes, apart from `_gr_state` so that a save dirties
+///   few pages. `_gr_state` is a rowid table, so that large values overflow late.
+/// * `_gr_kv`: the keys and values of authors, in the order of the bytes of the keys.
 /// * `garbage`: destroyed actors whose rows are not swept yet.
-pub(super) const MIGRATIONS: &[Migration] = &["
+pub(super) const MIGRATIONS: &[Migration] = &[
+    "
     CREATE TABLE store_meta (
         id INTEGER PRIMARY KEY CHECK (id = 1),
         schema_version INTEGER NOT NULL,
@@ -57,7 +60,18 @@ pub(super) const MIGRATIONS: &[Migration] = &["
     CREATE TABLE garbage (
         num INTEGER PRIMARY KEY
     ) STRICT;
-"];
+",
+    "
+    ALTER TABLE actor RENAME TO _gr_actor;
+    ALTER TABLE state RENAME TO _gr_state;
+    CREATE TABLE _gr_kv (
+        num INTEGER NOT NULL,
+        key BLOB NOT NULL,
+        value BLOB NOT NULL,
+        PRIMARY KEY (num, key)
+    ) STRICT, WITHOUT ROWID;
+",
+];
 
 /// Reads the version, zero of an empty database, and refuses what invariant 3
 /// forbids to write.
@@ -180,6 +194,28 @@ mod tests {
 
         assert_eq!(fruit(&sqlite), (1, 1));
         assert_eq!(version(&sqlite, &Database::Memory).unwrap(), 2);
+    }
+
+    #[test]
+    fn what_the_first_version_stored_is_there_after_all_steps() {
+        let sqlite = memory();
+        migrate(&sqlite, &Database::Memory, &MIGRATIONS[..1]).unwrap();
+        sqlite
+            .execute_batch(
+                "INSERT INTO actor VALUES (7, 1, x'01'); INSERT INTO state VALUES (7, x'02');",
+            )
+            .unwrap();
+
+        migrate(&sqlite, &Database::Memory, MIGRATIONS).unwrap();
+
+        let row: (i64, Vec<u8>, Vec<u8>) = sqlite
+            .query_row(
+                "SELECT num, input, state FROM _gr_actor JOIN _gr_state USING (num)",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
+            .unwrap();
+        assert_eq!(row, (7, vec![1], vec![2]));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -28,8 +29,8 @@ use super::readers::Readers;
 use super::stats::{Counters, StoreStats};
 use super::writer::Writer;
 use super::{
-    ActorNumber, ActorRecord, ActorRow, ActorStore, ActorStoreRef, CommitDone, ListFilter,
-    NewActor, StoreError, WriteBatch, directory, rows, schema,
+    ActorNumber, ActorRecord, ActorRow, ActorStore, ActorStoreRef, CommitDone, KvQuery, ListFilter,
+    NewActor, StoreError, WriteBatch, directory, kv, rows, schema,
 };
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
@@ -319,18 +320,48 @@ struct SharedActor {
     number: ActorNumber,
 }
 
+impl SharedActor {
+    /// Reads rows of this actor, behind every batch of it that was taken before: one
+    /// may be on its way, of the generation before too. The fence refuses those of
+    /// that one which come later.
+    fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let shared = &self.store.shared;
+        if !shared.queue.is_pending(self.number) {
+            return shared.read(query);
+        }
+        let (read, answer) = shared.reading(query);
+        shared.queue.push_read(read);
+        answer
+    }
+}
+
 impl ActorStore for SharedActor {
     fn load(&self) -> BoxFuture<'static, Result<ActorRecord, StoreError>> {
-        let (shared, number) = (&self.store.shared, self.number);
-        // A batch of the generation before may be on its way. It counts, so the
-        // reading goes behind it; the fence refuses those that come later.
-        if shared.queue.is_pending(number) {
-            let (read, answer) =
-                shared.reading(move |sqlite, database| rows::load(sqlite, database, number));
-            shared.queue.push_read(read);
-            return answer;
-        }
-        shared.read(move |sqlite, database| rows::load(sqlite, database, number))
+        let number = self.number;
+        self.read(move |sqlite, database| rows::load(sqlite, database, number))
+    }
+
+    fn kv_get(
+        &self,
+        keys: Vec<Bytes>,
+    ) -> BoxFuture<'static, Result<Vec<Option<Bytes>>, StoreError>> {
+        let number = self.number;
+        self.read(move |sqlite, database| {
+            kv::get(sqlite, number, &keys).map_err(|error| database.fault(&error))
+        })
+    }
+
+    fn kv_list(
+        &self,
+        query: KvQuery,
+    ) -> BoxFuture<'static, Result<Vec<(Bytes, Bytes)>, StoreError>> {
+        let number = self.number;
+        self.read(move |sqlite, database| {
+            kv::list(sqlite, number, &query).map_err(|error| database.fault(&error))
+        })
     }
 
     fn commit(&self, batch: WriteBatch, done: CommitDone) {
