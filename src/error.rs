@@ -52,6 +52,11 @@ pub trait Coded: std::error::Error {
     fn metadata(&self) -> Option<Value> {
         None
     }
+
+    /// The HTTP status of a variant whose message and metadata clients may read.
+    fn public_status(&self) -> Option<u16> {
+        None
+    }
 }
 
 /// Which generation of which actor an error came from.
@@ -196,6 +201,8 @@ impl<E: Coded> From<E> for Error {
         }
         let mut out = Self::new(code, error.to_string());
         out.metadata = error.metadata();
+        out.status_code = error.public_status();
+        out.public = out.status_code.map(|_| true);
         out
     }
 }

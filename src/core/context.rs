@@ -17,6 +17,7 @@ use super::behavior::{BehaviorFactory, CallId, Caller, Reply, StateDelta};
 use super::config::ActorConfig;
 use super::host::Host;
 use super::identity::Identity;
+use super::kv::ActorKv;
 use super::runtime::Runtime;
 use crate::error::{ActorSpecifier, Error, Result};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
@@ -259,6 +260,18 @@ impl ActorContext {
         let (reply, outcome) = Reply::channel();
         self.0.begun_durable(reply);
         outcome.await
+    }
+
+    /// Begins a commit of the changes of rows that wait for the end of a turn, for an
+    /// author's side that does not hand its state over with them. `None` when none
+    /// wait, or nothing can be saved now.
+    pub fn commit_rows(&self) -> Option<CommitNumber> {
+        self.0.commit_rows()
+    }
+
+    /// The author's keys and values.
+    pub fn kv(&self) -> ActorKv {
+        ActorKv::new(Arc::clone(&self.0))
     }
 
     /// Brackets the author's `onStateChange`: it keeps the actor awake.

@@ -6,6 +6,7 @@ pub mod config;
 pub mod context;
 pub mod host;
 pub mod identity;
+pub mod kv;
 pub mod runtime;
 pub mod spawner;
 pub mod timers;

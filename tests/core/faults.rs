@@ -114,3 +114,22 @@ async fn a_last_save_that_fails_is_told_to_the_host_as_a_broken_generation() {
         "{outcomes:?}"
     );
 }
+
+#[tokio::test]
+async fn with_an_interval_a_key_that_could_not_be_stored_is_told_and_the_actor_lives() {
+    let config = ActorConfig { durability: Durability::Interval, ..ActorConfig::default() };
+    let fixture = Fixture::with(config).await;
+    let actor = fixture.started().await;
+    fixture.faults.fail_commits(1, CommitFault::Full);
+
+    let key = |text: &'static str| vec![(Bytes::from_static(text.as_bytes()), Bytes::new())];
+    let lost = actor.kv().put(key("a"));
+    actor.commit_rows().unwrap();
+    assert!(lost.await.unwrap_err().is("storage", "full"));
+    let kept = actor.kv().put(key("b"));
+    actor.commit_rows().unwrap();
+    kept.await.unwrap();
+
+    let wanted = vec![Bytes::from_static(b"a"), Bytes::from_static(b"b")];
+    assert_eq!(actor.kv().get(wanted).await.unwrap(), [None, Some(Bytes::new())]);
+}

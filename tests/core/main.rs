@@ -9,6 +9,7 @@ mod ends;
 #[cfg(feature = "faults")]
 mod faults;
 mod fixture;
+mod kv;
 mod run;
 mod saves;
 mod sleep;

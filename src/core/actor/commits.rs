@@ -10,12 +10,13 @@
 //! 3. With durability `reply`, a commit that failed breaks the generation, so
 //!    memory never runs ahead of the store for good. With `interval` a commit that
 //!    certainly failed leaves the state dirty, is tried again after the save
-//!    interval, and those who waited are told.
+//!    interval, and those who waited are told; one that carried changes which
+//!    nothing in memory undoes breaks the generation there, too.
 
 use std::sync::Arc;
 
 use super::Actor;
-use super::effect::{CommitOrigin, Effect, Output};
+use super::effect::{CommitOrigin, Effect, Output, SaveOf};
 use super::gate::CommitNumber;
 use super::lifecycle::Phase;
 use super::machine::Machine;
@@ -45,17 +46,14 @@ impl Actor {
             }
             match deltas {
                 Err(error) => return self.snapshot_failed(machine, revision, now, error),
-                Ok(deltas) if deltas.is_empty() => {
+                Ok(deltas) if deltas.is_empty() && machine.rows.is_empty() => {
                     let waiters = machine.saves.written(revision, now);
                     nothing_to_save(machine, waiters);
                 }
                 Ok(_) if machine.state.epoch != epoch => machine.saves.outdated(now),
                 Ok(deltas) => {
-                    machine.begin_commit(deltas, Vec::new(), |state| CommitOrigin {
-                        revision,
-                        state,
-                        pulled: true,
-                    });
+                    let save = SaveOf::Pulled(revision);
+                    machine.begin_commit(deltas, Vec::new(), save);
                 }
             }
             None
@@ -235,16 +233,16 @@ impl Actor {
                         machine.effects.push_back(Effect::Release(output));
                     }
                     machine.tell_commit(number, &Ok(()));
-                    let waiters = if origin.pulled {
-                        machine.saves.written(origin.revision, now)
-                    } else {
-                        machine.saves.written_directly(origin.revision, now)
+                    let waiters = match origin.save {
+                        SaveOf::Pulled(revision) => machine.saves.written(revision, now),
+                        SaveOf::Pushed(revision) => machine.saves.written_directly(revision, now),
+                        SaveOf::Rows => Vec::new(),
                     };
                     tell(machine, waiters, &Ok(()));
                     machine.deliver(ActorEvent::Committed { number, result: Ok(()) });
                     None
                 }
-                Err(error) if self.retries(&error) => {
+                Err(error) if !origin.in_memory && self.retries(&error) => {
                     let error = Error::from(error).with_actor(self.identity.specifier());
                     let (actor_id, shown) = (self.identity.id, error.clone());
                     machine.log(move || tracing::warn!(%actor_id, error = %shown, "a save failed"));
@@ -252,10 +250,10 @@ impl Actor {
                         machine.effects.push_back(Effect::Release(output.fail(error.clone())));
                     }
                     machine.tell_commit(number, &Err(error.clone()));
-                    let waiters = if origin.pulled {
-                        machine.saves.failed(origin.revision, now)
-                    } else {
-                        machine.saves.failed_directly(origin.revision, now)
+                    let waiters = match origin.save {
+                        SaveOf::Pulled(revision) => machine.saves.failed(revision, now),
+                        SaveOf::Pushed(revision) => machine.saves.failed_directly(revision, now),
+                        SaveOf::Rows => Vec::new(),
                     };
                     tell(machine, waiters, &Err(error.clone()));
                     machine.deliver(ActorEvent::Committed { number, result: Err(error) });
@@ -291,16 +289,12 @@ fn push(machine: &mut Machine, deltas: Vec<StateDelta>, now: Instant) -> Option<
     }
     machine.pushes_pending = false;
     let revision = machine.saves.begin_directly();
-    if deltas.is_empty() {
+    if deltas.is_empty() && machine.rows.is_empty() {
         let waiters = machine.saves.written_directly(revision, now);
         nothing_to_save(machine, waiters);
         return Some(machine.gate.begun());
     }
-    Some(machine.begin_commit(deltas, Vec::new(), |state| CommitOrigin {
-        revision,
-        state,
-        pulled: false,
-    }))
+    Some(machine.begin_commit(deltas, Vec::new(), SaveOf::Pushed(revision)))
 }
 
 /// The author's side says that nothing changed: those who waited for a save are

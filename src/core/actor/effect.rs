@@ -24,6 +24,8 @@ pub(super) enum Effect {
     SendIntent,
     /// Let an output leave.
     Release(Output),
+    /// Tell those who waited for the commit before this to be with the store.
+    Begun(Vec<Reply<()>>),
     /// Write to the log.
     Log(LogLine),
     /// Begin the task that waits for the grace period to end.
@@ -43,15 +45,26 @@ impl std::fmt::Debug for LogLine {
     }
 }
 
-/// Which save a commit belongs to, and what it publishes.
+/// Which save of the state a commit is, up to the newest request that it satisfies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SaveOf {
+    /// One that the machine asked the author's side for.
+    Pulled(u64),
+    /// One that the author's side pushed.
+    Pushed(u64),
+    /// None: it carries rows only.
+    Rows,
+}
+
+/// Where a commit comes from, and what it publishes.
 #[derive(Clone, Debug)]
 pub(super) struct CommitOrigin {
-    /// The newest save request that it satisfies.
-    pub(super) revision: u64,
+    /// Which save it is.
+    pub(super) save: SaveOf,
     /// The state that it stores, if it stores one.
     pub(super) state: Option<Bytes>,
-    /// The machine asked for the snapshot; otherwise the author's side pushed it.
-    pub(super) pulled: bool,
+    /// It carries changes that memory has made already and that nothing undoes.
+    pub(super) in_memory: bool,
 }
 
 /// Something that lets the outside learn of a change, and so waits for the gate.

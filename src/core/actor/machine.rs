@@ -19,9 +19,10 @@ use tokio::sync::Notify;
 
 use super::activity::{Activity, CanSleep};
 use super::calls::Calls;
-use super::effect::{CommitOrigin, Effect, LogLine, Output};
+use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf};
 use super::gate::{CommitNumber, Gate, Held, Required};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
+use super::rows::TurnRows;
 use super::run_handler::RunHandler;
 use super::save_queue::SaveQueue;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
@@ -91,6 +92,8 @@ pub(super) struct Machine {
     pub(super) broken: Option<Error>,
     /// The author's side has changed the state and will push a commit.
     pub(super) pushes_pending: bool,
+    /// Changes of rows that no commit carries yet.
+    pub(super) rows: TurnRows,
     /// The snapshot that the author's side was asked for and has not answered.
     pub(super) snapshot: Option<Snapshot>,
     /// Who waits for one certain commit. Apart from the gate, since the core's own
@@ -130,6 +133,7 @@ impl Machine {
             parked_stop: None,
             broken: None,
             pushes_pending: false,
+            rows: TurnRows::default(),
             snapshot: None,
             commit_waiters: Vec::new(),
             writes_in_flight: 0,
@@ -155,8 +159,13 @@ impl Machine {
         self.effects.push_back(if over { Effect::Discard(event) } else { Effect::Deliver(event) });
     }
 
-    /// Whether the state in memory may differ from what the store was last given.
+    /// Whether anything in memory may differ from what the store was last given.
     pub(super) fn is_dirty(&self) -> bool {
+        self.state_is_dirty() || !self.rows.is_empty()
+    }
+
+    /// Whether the state may.
+    pub(super) fn state_is_dirty(&self) -> bool {
         self.pushes_pending || self.snapshot.is_some() || self.saves.is_open()
     }
 
@@ -188,16 +197,18 @@ impl Machine {
         }
     }
 
-    /// Begins a commit of what the author's side has serialised. `state` is
-    /// absent when nothing of it changed.
+    /// Begins a commit of what the author's side has serialised, and of all rows
+    /// that wait for one. The state is absent when nothing of it changed.
     pub(super) fn begin_commit(
         &mut self,
         deltas: Vec<StateDelta>,
         extra: Vec<RowOp>,
-        origin: impl FnOnce(Option<Bytes>) -> CommitOrigin,
+        save: SaveOf,
     ) -> CommitNumber {
         let mut state = None;
-        let mut ops = extra;
+        let rows = std::mem::take(&mut self.rows);
+        let mut ops = rows.ops;
+        ops.extend(extra);
         for delta in deltas {
             match delta {
                 StateDelta::ActorState(bytes) => {
@@ -206,25 +217,33 @@ impl Machine {
                 }
             }
         }
-        let origin = origin(state);
-        // What was asked for while a snapshot was on its way is not in it, so what
-        // may reveal it waits for the next.
-        let number = self.gate.begin(!(origin.pulled && self.saves.is_open()));
+        let carries_all = match save {
+            // What was asked for while a snapshot was on its way is not in it, so what
+            // may reveal it waits for the next.
+            SaveOf::Pulled(_) => !self.saves.is_open(),
+            SaveOf::Pushed(_) => true,
+            SaveOf::Rows => !self.state_is_dirty(),
+        };
+        let number = self.gate.begin(carries_all);
         self.writes_in_flight += 1;
+        let origin = CommitOrigin { save, state, in_memory: rows.in_memory };
         let batch = WriteBatch {
             generation: self.generation,
             ops,
             alarm: None,
-            fails_generation: self.config.durability == Durability::Reply,
+            fails_generation: rows.in_memory || self.config.durability == Durability::Reply,
         };
         self.effects.push_back(Effect::Commit { number, batch, origin });
+        if !rows.readers.is_empty() {
+            self.effects.push_back(Effect::Begun(rows.readers));
+        }
         number
     }
 
     /// Whether a save may begin: a hook or an action that waits for one must not
     /// wait in vain. Before the first save there is nothing to save yet, and the
     /// last one is no other's.
-    fn saves_now(&self) -> bool {
+    pub(super) fn saves_now(&self) -> bool {
         match self.lifecycle.phase() {
             Phase::Loading => self.state.initialized,
             Phase::Started | Phase::SleepGrace | Phase::DestroyGrace => true,
@@ -308,8 +327,17 @@ impl Machine {
         }
     }
 
+    /// Those who would read behind a commit that will not begin hear why.
+    fn refuse_readers(&mut self, error: &Error) {
+        for reader in std::mem::take(&mut self.rows).readers {
+            let output = Output::Flushed(reader, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
+        }
+    }
+
     /// Lets no further commit of the state begin: what waits for one fails.
     pub(super) fn close_gate(&mut self, error: &Error) {
+        self.refuse_readers(error);
         for output in self.gate.close() {
             self.effects.push_back(Effect::Release(output.fail(error.clone())));
         }
@@ -373,6 +401,7 @@ impl Machine {
             let output = Output::Flushed(waiter, Err(error.clone()));
             self.effects.push_back(Effect::Release(output));
         }
+        self.refuse_readers(error);
         for (_, waiter) in std::mem::take(&mut self.commit_waiters) {
             let output = Output::Flushed(waiter, Err(error.clone()));
             self.effects.push_back(Effect::Release(output));

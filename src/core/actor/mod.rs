@@ -25,6 +25,7 @@ pub mod gate;
 pub mod lifecycle;
 mod machine;
 mod requests;
+pub mod rows;
 mod run;
 pub mod run_handler;
 pub mod save_queue;
@@ -186,6 +187,11 @@ impl Actor {
                 }
             }
             Effect::Release(output) => output.leave(),
+            Effect::Begun(waiting) => {
+                for reply in waiting {
+                    reply.send(Ok(()));
+                }
+            }
             Effect::Log(line) => (line.0)(),
             Effect::BeginGrace(reason) => self.begin_grace(reason),
             Effect::Break(error) => self.break_generation(error),

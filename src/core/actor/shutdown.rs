@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use super::Actor;
-use super::effect::{CommitOrigin, Effect, Output};
+use super::effect::{Effect, Output, SaveOf};
 use super::lifecycle::StopReason;
 use crate::core::behavior::{ActorEvent, Hook, Reply, SerializeReason, StateDelta, StopOutcome};
 use crate::core::config::Durability;
@@ -233,7 +233,7 @@ impl Actor {
             machine.state.epoch += 1;
             let stopping = self.stopping();
             match deltas {
-                Ok(deltas) if deltas.is_empty() => {
+                Ok(deltas) if deltas.is_empty() && machine.rows.is_empty() => {
                     machine.pushes_pending = false;
                     let waiters = machine.saves.written_directly(revision, now);
                     super::commits::nothing_to_save(machine, waiters);
@@ -245,9 +245,8 @@ impl Actor {
                 }
                 Ok(deltas) => {
                     machine.pushes_pending = false;
-                    let number = machine.begin_commit(deltas, Vec::new(), |state| {
-                        CommitOrigin { revision, state, pulled: false }
-                    });
+                    let save = SaveOf::Pushed(revision);
+                    let number = machine.begin_commit(deltas, Vec::new(), save);
                     machine.watch_commit(number, done);
                     machine.close_gate(&stopping);
                 }

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 
 use super::Actor;
-use super::effect::{CommitOrigin, Effect, Output};
+use super::effect::{Effect, Output, SaveOf};
 use super::lifecycle::LifecycleError;
 use super::requests::callback_timed_out;
 use crate::core::behavior::{
@@ -159,11 +159,7 @@ impl Actor {
             machine.pushes_pending = false;
             let revision = machine.saves.begin_directly();
             let extra = vec![RowOp::PutInitialized(true)];
-            let number = machine.begin_commit(deltas, extra, |state| CommitOrigin {
-                revision,
-                state,
-                pulled: false,
-            });
+            let number = machine.begin_commit(deltas, extra, SaveOf::Pushed(revision));
             machine.watch_commit(number, done);
         });
     }

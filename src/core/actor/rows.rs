@@ -1,0 +1,154 @@
+//! Changes of rows beside the state: keys and values, messages, schedules.
+//!
+//! # Invariants
+//!
+//! 1. Rows that a turn of the author's side changes wait until the turn ends, and are
+//!    committed together with the state, in the order in which they were changed.
+//! 2. What is changed while others wait goes behind them, whoever changes it: rows
+//!    reach the store in the order in which memory took them.
+//! 3. A read sees every change that was made before it: while some wait, it waits
+//!    until their commit is with the store, and is read behind it.
+//! 4. Until a new actor is stored, nothing waits for its rows: they are stored with
+//!    its first state or not at all, and nobody has heard of it before. Nothing else
+//!    is stored of it, so what waits is also all there is to read.
+
+use std::sync::Arc;
+
+use super::Actor;
+use super::effect::{Effect, Output, SaveOf};
+use super::gate::CommitNumber;
+use super::lifecycle::Phase;
+use super::machine::Machine;
+use crate::core::behavior::Reply;
+use crate::error::Result;
+use crate::store::{ActorStoreRef, RowOp};
+
+/// Changes that belong together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// The changes, in order.
+    pub ops: Vec<RowOp>,
+    /// Memory has made them already and nothing undoes that, so a commit of them that
+    /// fails ends the generation.
+    pub in_memory: bool,
+}
+
+/// Where rows are read.
+pub(crate) enum Readable {
+    /// In the store.
+    Store(ActorStoreRef),
+    /// All there is of an actor that is not stored: changes from nothing, in order.
+    Unstored(Vec<RowOp>),
+}
+
+/// What waits for the next commit.
+#[derive(Debug, Default)]
+pub(super) struct TurnRows {
+    pub(super) ops: Vec<RowOp>,
+    /// See [`Rows::in_memory`].
+    pub(super) in_memory: bool,
+    /// Who reads behind that commit (invariant 3).
+    pub(super) readers: Vec<Reply<()>>,
+}
+
+impl TurnRows {
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+
+    fn add(&mut self, rows: Rows) {
+        self.ops.extend(rows.ops);
+        self.in_memory |= rows.in_memory;
+    }
+}
+
+impl Machine {
+    /// Adds changes that the machine makes by itself. They are committed at once,
+    /// unless a turn has some that wait: then they go with those (invariant 2).
+    pub(super) fn write_own_rows(&mut self, rows: Rows) {
+        let turn_waits = !self.rows.is_empty();
+        self.rows.add(rows);
+        if !turn_waits {
+            self.commit_rows();
+        }
+    }
+
+    /// Begins a commit of the rows that wait, without the state.
+    fn commit_rows(&mut self) -> Option<CommitNumber> {
+        if self.rows.is_empty() || !self.may_push() {
+            return None;
+        }
+        Some(self.begin_commit(Vec::new(), Vec::new(), SaveOf::Rows))
+    }
+
+    /// Whether the actor is not stored yet (invariant 4).
+    fn is_being_created(&self) -> bool {
+        self.lifecycle.phase() == Phase::Loading && !self.state.initialized
+    }
+}
+
+impl Actor {
+    /// Adds changes of the author's side, which ends its turn with a commit. `reply`
+    /// hears when they are durable.
+    pub(crate) fn write_rows(self: &Arc<Self>, rows: Rows, reply: Reply<()>) {
+        self.step(|machine, _| {
+            if machine.is_over() || !(machine.saves_now() || machine.is_being_created()) {
+                let error = machine.broken.clone().unwrap_or_else(|| self.stopping());
+                let refused = Output::Flushed(reply, Err(error));
+                machine.effects.push_back(Effect::Release(refused));
+                return;
+            }
+            machine.rows.add(rows);
+            if machine.is_being_created() {
+                machine.effects.push_back(Effect::Release(Output::Flushed(reply, Ok(()))));
+                return;
+            }
+            let required = machine.gate.fence(machine.is_dirty());
+            machine.hold(required, Output::Flushed(reply, Ok(())));
+        });
+    }
+
+    /// Begins a commit of the rows that wait, for an author's side that does not hand
+    /// its state over with them. `None` when none wait, or nothing can be saved now.
+    pub(crate) fn commit_rows(self: &Arc<Self>) -> Option<CommitNumber> {
+        self.step(|machine, _| machine.commit_rows())
+    }
+
+    /// Where to read rows now. Resolves when a read of the store sees every change so
+    /// far (invariant 3), or at once for an actor that is not stored (invariant 4).
+    ///
+    /// # Errors
+    ///
+    /// `actor/stopping` or what broke the generation, when changes that wait will not
+    /// be stored.
+    pub(crate) fn readable_rows(
+        self: &Arc<Self>,
+    ) -> impl Future<Output = Result<Readable>> + Send + 'static {
+        let (reply, begun) = Reply::channel();
+        let unstored = self.step(|machine, _| {
+            if machine.is_over() {
+                let error = machine.broken.clone().unwrap_or_else(|| self.stopping());
+                let refused = Output::Flushed(reply, Err(error));
+                machine.effects.push_back(Effect::Release(refused));
+                return None;
+            }
+            if machine.is_being_created() {
+                return Some(machine.rows.ops.clone());
+            }
+            if machine.rows.is_empty() {
+                machine.effects.push_back(Effect::Begun(vec![reply]));
+            } else {
+                machine.rows.readers.push(reply);
+            }
+            None
+        });
+        let store = Arc::clone(&self.store);
+        async move {
+            match unstored {
+                Some(ops) => Ok(Readable::Unstored(ops)),
+                None => begun.await.map(|()| Readable::Store(store)),
+            }
+        }
+    }
+}
