@@ -23,6 +23,8 @@ export declare class ActorContext {
   state(): Buffer
   /** Whether both are the same running generation. */
   sameActorInstance(other: ActorContext): boolean
+  /** The actor's keys and values. */
+  kv(): Kv
   /** Asks for a save of the state. */
   requestSave(options?: JsSaveOptions | undefined | null): void
   /** Begins a callback that watches the state; the actor stays awake for it. */
@@ -70,6 +72,9 @@ export declare class CoreRegistry {
   /** Ends it: true the first time. The JavaScript half makes `shutdown` of it. */
   close(): boolean
 }
+
+/** The keys and values of one actor, ordered by the bytes of the keys. */
+export declare class Kv {}
 
 /** A type of actors: its functions and its settings. */
 export declare class NapiActorFactory {
@@ -148,6 +153,12 @@ export declare function cancelCall(actor: number, call: number): void
  * begin now.
  */
 export declare function commit(actor: number, state?: Uint8Array | undefined | null): number
+
+/**
+ * Begins a commit of the rows that wait for the end of a turn, without the state:
+ * its number, 0 when none wait, -1 when none can begin now.
+ */
+export declare function commitRows(actor: number): number
 
 /**
  * Ends a hook, a run or a serialisation that was taken: `status` 0 with its
@@ -272,6 +283,30 @@ export interface JsStringKeyPart {
   /** The text. */
   stringValue: string
 }
+
+/** Deletes `keys` and settles `ticket` when that is durable. */
+export declare function kvDelete(kv: Kv, keys: Array<Uint8Array>, ticket: number): void
+
+/**
+ * Deletes the keys from `start` on and before `end`, and settles `ticket` when that
+ * is durable.
+ */
+export declare function kvDeleteRange(kv: Kv, start: Uint8Array, end: Uint8Array, ticket: number): void
+
+/** Settles `ticket` with the packed values of `keys`. */
+export declare function kvGet(kv: Kv, keys: Array<Uint8Array>, ticket: number): void
+
+/**
+ * Settles `ticket` with the packed keys and values from `start` on and before `end`,
+ * or, without an end, of the keys that begin with `start`. A negative `limit` is none.
+ */
+export declare function kvList(kv: Kv, start: Uint8Array, end: Uint8Array | undefined | null, reverse: boolean, limit: number, ticket: number): void
+
+/**
+ * Sets `keys` to `values`, which are as many, and settles `ticket` when they are
+ * durable.
+ */
+export declare function kvPut(kv: Kv, keys: Array<Uint8Array>, values: Array<Uint8Array>, ticket: number): void
 
 /**
  * The number of the live generation of `target`, if its author's side runs in

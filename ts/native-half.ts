@@ -11,6 +11,7 @@ import {
   dispatch,
   type Hold,
   type HostHandle,
+  type Kv,
   type ListedActor,
   NapiActorFactory,
   type Target,
@@ -25,6 +26,7 @@ export type {
   CallScope,
   Hold,
   HostHandle as Host,
+  Kv as NativeKv,
   ListedActor,
   Target,
 };

@@ -63,6 +63,15 @@ pub fn commit(actor: f64, state: Option<&[u8]>) -> f64 {
     begun.map_or(-1.0, |number| to_js(number.get()))
 }
 
+/// Begins a commit of the rows that wait for the end of a turn, without the state:
+/// its number, 0 when none wait, -1 when none can begin now.
+#[napi(catch_unwind)]
+pub fn commit_rows(actor: f64) -> f64 {
+    trip();
+    let Some(context) = env::context(actor) else { return -1.0 };
+    context.commit_rows().map_or(0.0, |number| to_js(number.get()))
+}
+
 /// Ends an action that was taken: `status` 0 with its encoded result, 1 with the
 /// record of its error. False when nobody waited any more.
 #[napi(catch_unwind)]

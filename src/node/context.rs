@@ -16,6 +16,7 @@ use super::env::{self, number};
 use super::error::{invalid_state, thrown};
 use super::guard::trip;
 use super::hub::Hub;
+use super::kv::Kv;
 use super::runtime;
 use crate::core::context::ActorContext as CoreContext;
 use crate::error::Result;
@@ -118,6 +119,13 @@ impl ActorContext {
     pub fn same_actor_instance(&self, other: &ActorContext) -> bool {
         trip();
         self.number == other.number
+    }
+
+    /// The actor's keys and values.
+    #[napi(catch_unwind)]
+    pub fn kv(&self) -> Kv {
+        trip();
+        Kv::new(self.inner.kv(), Arc::clone(&self.hub))
     }
 
     /// Asks for a save of the state.

@@ -27,6 +27,7 @@ mod guard;
 mod host;
 mod hub;
 mod job;
+mod kv;
 mod log;
 mod manage;
 mod origin;

@@ -9,6 +9,7 @@ import type { Call } from "../calls/call";
 import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
 import { RivetError } from "../errors";
+import type { Keys } from "../kv";
 import type { Logger } from "../log";
 import { dispatch, unbridged } from "../native-half";
 import type { Caller, SaveOptions } from "../types";
@@ -67,6 +68,10 @@ export class Context {
 
   get log(): Logger {
     return this.#live.log;
+  }
+
+  get kv(): Keys {
+    return this.#live.kv;
   }
 
   get now(): number {

@@ -13,6 +13,7 @@ import { encodeVersioned } from "../codec/versioned";
 import type { Definition } from "../definition";
 import type { ActorSpecifier } from "../errors";
 import { messageOf, RivetError } from "../errors";
+import { Keys } from "../kv";
 import { Logger, type Logging } from "../log";
 import { type Bag, dispatch } from "../native-half";
 import { adopt, type Owner, seen } from "../state";
@@ -59,6 +60,7 @@ export class Live implements Owner {
   /** The encoded state as the author was last told of it; only while suspected, for (2). */
   #told: Uint8Array | undefined;
   #log: Logger | undefined;
+  #kv: Keys | undefined;
   /** A large state was warned of, once for the generation. */
   #warned = false;
 
@@ -93,6 +95,12 @@ export class Live implements Owner {
       generation,
     });
     return this.#log;
+  }
+
+  /** The author's keys and values. */
+  get kv(): Keys {
+    this.#kv ??= new Keys(() => this.bag.context.kv());
+    return this.#kv;
   }
 
   /** The state behind its proxies. */

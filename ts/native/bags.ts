@@ -46,6 +46,8 @@ export class ActorBag {
   readonly factory: Factory;
   /** Changed since the state was last handed over. Set by `changed`. */
   dirty = false;
+  /** Rows were changed in this turn. Set by `wrote`. */
+  wrote = false;
   /** The state was handed over on request, and no commit has ended since. */
   handedOver = false;
   /** A save was asked for, and the state has not been handed over since. */

@@ -18,6 +18,7 @@ import {
 } from "../../index.js";
 import type { ActorBag } from "./bags.js";
 import { recordOf, toBridge } from "./errors.js";
+import { bagOf, belongsTo } from "./owner.js";
 import { whenSettled } from "./settle.js";
 
 declare module "../../index.js" {
@@ -60,25 +61,10 @@ declare module "../../index.js" {
 /** The numbers of work regions, as the Rust side has them. */
 const Region = { KEEP_AWAKE: 0, WAIT_UNTIL: 1, REGISTERED_TASK: 2, WEBSOCKET_CALLBACK: 3 } as const;
 
-/** The same for every copy of this module, since all share the one class. */
-const BAG: unique symbol = Symbol.for("greenroom.bag");
-
-interface Attached {
-  [BAG]?: ActorBag;
-}
-
-/** The bag of a handle. */
-export function bagOf(context: ActorContext): ActorBag {
-  const bag = (context as Attached)[BAG];
-  if (bag === undefined) throw new TypeError("not a handle on an actor of this environment");
-  return bag;
-}
-
 /** Makes the one handle of a generation; null when it is over. */
 export function instanceOf(environment: number, bag: ActorBag): ActorContext | null {
   const context = native.actorContext(environment, bag.actor);
-  if (context !== null) Object.defineProperty(context, BAG, { value: bag });
-  return context;
+  return context === null ? null : belongsTo(context, bag);
 }
 
 const methods = {
@@ -147,6 +133,10 @@ const methods = {
 // Once, also where this module is loaded twice in one environment.
 if (!Object.hasOwn(ActorContext.prototype, "runtimeState")) {
   Object.assign(ActorContext.prototype, methods);
+  const kvNative = ActorContext.prototype.kv;
+  ActorContext.prototype.kv = function kv(): native.Kv {
+    return belongsTo(kvNative.call(this), bagOf(this));
+  };
   const requestNative = ActorContext.prototype.requestSave;
   ActorContext.prototype.requestSave = function requestSave(options?: JsSaveOptions | null): void {
     requestNative.call(this, options);

@@ -10,6 +10,7 @@ import * as native from "../../index.js";
 import { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 import { now, setImmediate } from "./clockwork.js";
 import { instanceOf } from "./context.js";
+import "./kv.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { fromRecord, readRecord } from "./errors.js";
 import { flushAtExit } from "./exit.js";
@@ -101,15 +102,15 @@ export class Dispatch {
    * undefined when it may leave at once, else what resolves when it may.
    */
   gate(bag: ActorBag): Promise<void> | undefined {
-    if (!bag.factory.gated || (!bag.dirty && bag.inFlight === 0 && !bag.handedOver))
-      return undefined;
+    const clean = !bag.dirty && !bag.wrote && bag.inFlight === 0 && !bag.handedOver;
+    if (!bag.factory.gated || clean) return undefined;
     return this.flush(bag);
   }
 
   /** Hands over what has changed and resolves when all so far is durable. */
   async flush(bag: ActorBag): Promise<void> {
     if (bag.stopped !== undefined) throw bag.stopped.error;
-    if (bag.factory.gated) this.#turns.push(bag);
+    if (bag.factory.gated || bag.wrote) this.#turns.push(bag);
     const { context } = bag;
     await this.#tickets.wait((ticket) => native.awaitFlushed(context, ticket));
   }

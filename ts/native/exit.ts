@@ -14,7 +14,7 @@ export function flushAtExit(bags: ReadonlyMap<number, ActorBag>, turns: Turns): 
   process.on("exit", () => {
     const owing: number[] = [];
     for (const bag of bags.values()) {
-      if (bag.factory.callbacks.encodeState !== undefined) turns.push(bag);
+      if (bag.wrote || bag.factory.callbacks.encodeState !== undefined) turns.push(bag);
       // What was only asked for needs JavaScript to run, which it does no more.
       if (bag.inFlight !== 0 || (bag.handedOver && !bag.asked)) owing.push(bag.actor);
     }

@@ -6,9 +6,8 @@ import { Dispatch } from "./dispatch.js";
 import { once } from "./once.js";
 
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
-export { ActorContext } from "../../index.js";
+export { ActorContext, type Kv } from "../../index.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
-export { bagOf } from "./context.js";
 export type { Dispatch, LogLevel, LogLine } from "./dispatch.js";
 export {
   BRIDGE_PREFIX,
@@ -35,6 +34,8 @@ export type {
   Target,
 } from "./host.js";
 export type { CallScope } from "./inplace.js";
+export type { KvEntry, KvListOptions } from "./kv.js";
+export { bagOf } from "./owner.js";
 export { CoreRegistry } from "./registry.js";
 export { CancellationToken } from "./token.js";
 

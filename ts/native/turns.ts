@@ -19,6 +19,7 @@ import type { KeepAlive } from "./keepalive.js";
 export interface CommitPort {
   markDirty(actor: number): void;
   commit(actor: number, state: Uint8Array | null): number;
+  commitRows(actor: number): number;
   breakGeneration(actor: number, record: Uint8Array): void;
 }
 
@@ -43,6 +44,14 @@ export class Turns {
     this.#native.markDirty(bag.actor);
     this.#settleHold(bag);
     this.#gather(bag);
+  }
+
+  /** Rows of an actor have changed: the end of the turn commits them, with any durability. */
+  wrote(bag: ActorBag): void {
+    if (bag.wrote || bag.stopped !== undefined) return;
+    bag.wrote = true;
+    this.#changed.push(bag);
+    this.#watch();
   }
 
   /** Ends the turn (1). */
@@ -73,11 +82,13 @@ export class Turns {
   }
 
   #commit(bag: ActorBag): number {
+    if (bag.factory.callbacks.encodeState === undefined) return this.#commitRows(bag);
     const encoded = this.encode(bag);
     if (encoded === BROKEN) return -1;
     const commit = this.#native.commit(bag.actor, encoded ?? null);
     if (commit < 0) return commit;
     bag.dirty = false;
+    bag.wrote = false;
     if (commit > bag.durable) bag.inFlight = commit;
     if (encoded === undefined) {
       bag.held?.settleFor(commit);
@@ -87,14 +98,28 @@ export class Turns {
     return commit;
   }
 
-  /** Whether the state has changed, or may have without a word. */
+  /** Rows go by themselves where the state is asked for. */
+  #commitRows(bag: ActorBag): number {
+    const commit = this.#native.commitRows(bag.actor);
+    if (commit < 0) return commit;
+    bag.wrote = false;
+    if (commit > bag.durable) bag.inFlight = commit;
+    this.#settleHold(bag);
+    return commit;
+  }
+
+  /** Whether anything has changed, or may have without a word. */
   owes(bag: ActorBag): boolean {
-    return bag.dirty || bag.factory.callbacks.suspectsState?.(bag) === true;
+    return bag.dirty || bag.wrote || bag.factory.callbacks.suspectsState?.(bag) === true;
   }
 
   /** Something happened after which a commit that could not begin may be able to. */
   retry(bag: ActorBag): void {
-    if (bag.dirty && bag.inFlight === 0) this.#gather(bag);
+    if (bag.inFlight !== 0) return;
+    if (bag.dirty) this.#gather(bag);
+    if (!bag.wrote) return;
+    this.#changed.push(bag);
+    this.#watch();
   }
 
   /** The encoded state; undefined when there is none. Where it cannot be encoded, memory is ahead of the store for good, so the generation breaks. */
@@ -149,6 +174,7 @@ export class Turns {
   /** The generation ended. */
   stopped(bag: ActorBag): void {
     bag.dirty = false;
+    bag.wrote = false;
     bag.handedOver = false;
     bag.asked = false;
     bag.inFlight = 0;

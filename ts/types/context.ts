@@ -10,6 +10,7 @@
 
 import type { Client } from "./client";
 import type { AnyActorDefinition, AnyRegistry, TypesOf } from "./definition";
+import type { ActorKv } from "./kv";
 
 /** Who called an action: over the network, another actor, this process, or a schedule. */
 export type Caller = "client" | "actor" | "local" | "schedule";
@@ -49,6 +50,8 @@ export interface BaseContext {
   readonly region: string;
   /** Its log. */
   readonly log: ActorLogger;
+  /** Its keys and values. */
+  readonly kv: ActorKv;
   /** The runtime's time, in milliseconds since the epoch. */
   readonly now: number;
   /** Fires when the actor begins to stop, and inside an action also when that call is given up. */

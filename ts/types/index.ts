@@ -5,4 +5,5 @@ export type * from "./client";
 export type * from "./config";
 export type * from "./context";
 export type * from "./definition";
+export type * from "./kv";
 export type * from "./renamed";

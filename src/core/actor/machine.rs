@@ -147,6 +147,10 @@ impl Machine {
         }
     }
 
+    pub(super) fn config(&self) -> &ActorConfig {
+        &self.config
+    }
+
     /// Whether the generation is over, or as good as over.
     pub(super) fn is_over(&self) -> bool {
         self.broken.is_some() || self.lifecycle.phase() == Phase::Terminated

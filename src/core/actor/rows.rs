@@ -20,6 +20,7 @@ use super::gate::CommitNumber;
 use super::lifecycle::Phase;
 use super::machine::Machine;
 use crate::core::behavior::Reply;
+use crate::core::config::Durability;
 use crate::error::Result;
 use crate::store::{ActorStoreRef, RowOp};
 
@@ -65,17 +66,20 @@ impl TurnRows {
 
 impl Machine {
     /// Adds changes that the machine makes by itself. They are committed at once,
-    /// unless a turn has some that wait: then they go with those (invariant 2).
+    /// unless a turn has some that wait: then they go with those (invariant 2). They
+    /// also go with a state that answers wait for, whose commit comes soon: whoever
+    /// waits in place for the next commit waits for that one.
     pub(super) fn write_own_rows(&mut self, rows: Rows) {
-        let turn_waits = !self.rows.is_empty();
+        let goes_with_others = !self.rows.is_empty()
+            || (self.config().durability == Durability::Reply && self.state_is_dirty());
         self.rows.add(rows);
-        if !turn_waits {
+        if !goes_with_others {
             self.commit_rows();
         }
     }
 
     /// Begins a commit of the rows that wait, without the state.
-    fn commit_rows(&mut self) -> Option<CommitNumber> {
+    pub(super) fn commit_rows(&mut self) -> Option<CommitNumber> {
         if self.rows.is_empty() || !self.may_push() {
             return None;
         }
