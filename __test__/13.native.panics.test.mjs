@@ -63,6 +63,7 @@ describe("a panic", () => {
   /** How each exported item is called; the class `X` for its methods as `X#method`. */
   const calls = (context) => {
     const { ActorContext, CancellationToken, CoreRegistry, NapiActorFactory } = native;
+    const kv = context.kv();
     const factory = () => new NapiActorFactory({});
     return {
       __jobFields: () => native.__jobFields(),
@@ -77,12 +78,18 @@ describe("a panic", () => {
       cancel: () => native.cancel(1, 1),
       cancelCall: () => native.cancelCall(1, 1),
       commit: () => native.commit(1, none),
+      commitRows: () => native.commitRows(1),
       complete: () => native.complete(1, 1, 0, none),
       endRegion: () => native.endRegion(1, 1),
       ensure: () => native.ensure(1, "{}", "get", null, 1),
       finish: () => native.finish(1, 1),
       finishCall: () => native.finishCall(1, 1, 0, none),
       flushSync: () => native.flushSync([], 1),
+      kvDelete: () => native.kvDelete(kv, [none], 1),
+      kvDeleteRange: () => native.kvDeleteRange(kv, none, none, 1),
+      kvGet: () => native.kvGet(kv, [none], 1),
+      kvList: () => native.kvList(kv, none, null, false, -1, 1),
+      kvPut: () => native.kvPut(kv, [none], [none], 1),
       live: () => native.live(1, "{}"),
       logRejection: () => native.logRejection(1, "x"),
       manage: () => native.manage(1, "list", "{}", 1),
@@ -95,6 +102,7 @@ describe("a panic", () => {
       submit: () => native.submit(1, "{}", "a", none, 2, 1, false),
       take: () => native.take(1),
       ActorContext: undefined,
+      Kv: undefined,
       CancellationToken: () => new CancellationToken(),
       CoreRegistry: () => new CoreRegistry(),
       NapiActorFactory: () => factory(),
