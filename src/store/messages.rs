@@ -32,8 +32,6 @@ pub struct MessageRow {
     pub available_at_ms: i64,
     /// How often it has been handed out.
     pub deliveries: u32,
-    /// How long its body is, in bytes.
-    pub body_len: usize,
 }
 
 /// A key under which a message was sent.
@@ -47,6 +45,17 @@ pub struct SentKeyRow {
     pub id: MessageId,
     /// When it was sent, in milliseconds since the Unix epoch.
     pub sent_at_ms: i64,
+}
+
+/// A dead message, as far as a generation must know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadRow {
+    /// Its id.
+    pub id: MessageId,
+    /// The name that it was sent under.
+    pub name: Arc<str>,
+    /// When it was sent, in milliseconds since the Unix epoch.
+    pub created_at_ms: i64,
 }
 
 /// A dead message, for its list.
@@ -77,8 +86,8 @@ pub struct QueueRows {
     pub messages: Vec<MessageRow>,
     /// The keys that are remembered.
     pub sent_keys: Vec<SentKeyRow>,
-    /// The ids of dead messages and their names, by id.
-    pub dead: Vec<(MessageId, Arc<str>)>,
+    /// What is dead, by id.
+    pub dead: Vec<DeadRow>,
 }
 
 /// One change of the rows of a queue.
@@ -176,7 +185,7 @@ pub(super) fn load(sqlite: &Connection, number: ActorNumber) -> rusqlite::Result
     let Some(next_id) = next_id else { return Ok(QueueRows::default()) };
     let messages = sqlite
         .prepare_cached(
-            "SELECT id, name, created_at, available_at, deliveries, length(body)
+            "SELECT id, name, created_at, available_at, deliveries
              FROM _gr_queue WHERE num = ?1 ORDER BY id",
         )?
         .query_map([number.0], |row| {
@@ -186,7 +195,6 @@ pub(super) fn load(sqlite: &Connection, number: ActorNumber) -> rusqlite::Result
                 created_at_ms: row.get(2)?,
                 available_at_ms: row.get(3)?,
                 deliveries: row.get(4)?,
-                body_len: usize::try_from(row.get::<_, i64>(5)?).unwrap_or_default(),
             })
         })?
         .collect::<rusqlite::Result<_>>()?;
@@ -202,8 +210,16 @@ pub(super) fn load(sqlite: &Connection, number: ActorNumber) -> rusqlite::Result
         })?
         .collect::<rusqlite::Result<_>>()?;
     let dead = sqlite
-        .prepare_cached("SELECT id, name FROM _gr_queue_dead WHERE num = ?1 ORDER BY id")?
-        .query_map([number.0], |row| Ok((MessageId(row.get(0)?), row.get(1)?)))?
+        .prepare_cached(
+            "SELECT id, name, created_at FROM _gr_queue_dead WHERE num = ?1 ORDER BY id",
+        )?
+        .query_map([number.0], |row| {
+            Ok(DeadRow {
+                id: MessageId(row.get(0)?),
+                name: row.get(1)?,
+                created_at_ms: row.get(2)?,
+            })
+        })?
         .collect::<rusqlite::Result<_>>()?;
     Ok(QueueRows { next_id, messages, sent_keys, dead })
 }

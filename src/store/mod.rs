@@ -47,7 +47,9 @@ pub use self::error::StoreError;
 pub use self::faults::Faults;
 pub use self::job::Created;
 pub use self::kv::{KeyRange, KvQuery};
-pub use self::messages::{DeadLetter, MessageId, MessageRow, QueueOp, QueueRows, SentKeyRow};
+pub use self::messages::{
+    DeadLetter, DeadRow, MessageId, MessageRow, QueueOp, QueueRows, SentKeyRow,
+};
 pub use self::options::{StoreLimits, StoreLocation, StoreObserver, StoreOptions};
 #[cfg(feature = "faults")]
 pub use self::shared::HeldWriter;
