@@ -119,7 +119,10 @@ fn a_batch_changes_all_of_its_rows() {
 
         let record = wait(store.actor(number).load()).unwrap();
         let state = Some(Bytes::from_static(b"new"));
-        assert_eq!(record, ActorRecord { has_initialized: true, state, ..ActorRecord::default() });
+        assert_eq!(
+            record,
+            ActorRecord { has_initialized: true, state, alarm: Some(7), ..ActorRecord::default() }
+        );
         assert_eq!(wait(store.earliest_alarms(10)).unwrap(), [(number, 7)]);
     });
 }

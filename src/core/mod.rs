@@ -7,6 +7,7 @@ pub mod context;
 pub mod host;
 pub mod identity;
 pub mod kv;
+pub mod messages;
 pub mod queue;
 pub mod runtime;
 pub mod spawner;

@@ -128,6 +128,8 @@ pub struct ActorRecord {
     pub has_initialized: bool,
     /// Its state as it was last saved; absent before the first save.
     pub state: Option<Bytes>,
+    /// Its alarm as the directory has it, in milliseconds since the Unix epoch.
+    pub alarm: Option<i64>,
     /// Its queue, without bodies.
     pub queue: QueueRows,
 }

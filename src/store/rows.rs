@@ -30,7 +30,7 @@ pub(super) fn load(
 ) -> Result<ActorRecord, StoreError> {
     let found = sqlite
         .prepare_cached(
-            "SELECT _gr_actor.has_initialized, _gr_actor.input, _gr_state.state
+            "SELECT _gr_actor.has_initialized, _gr_actor.input, _gr_state.state, directory.alarm
              FROM directory LEFT JOIN _gr_actor USING (num) LEFT JOIN _gr_state USING (num)
              WHERE num = ?1",
         )
@@ -40,12 +40,15 @@ pub(super) fn load(
                     let has_initialized: Option<bool> = row.get(0)?;
                     let input: Option<Vec<u8>> = row.get(1)?;
                     let state: Option<Vec<u8>> = row.get(2)?;
-                    Ok((has_initialized, input, state))
+                    let alarm: Option<i64> = row.get(3)?;
+                    Ok((has_initialized, input, state, alarm))
                 })
                 .optional()
         })
         .map_err(|error| database.fault(&error))?;
-    let Some((has_initialized, input, state)) = found else { return Err(StoreError::NotFound) };
+    let Some((has_initialized, input, state, alarm)) = found else {
+        return Err(StoreError::NotFound);
+    };
     let has_initialized = has_initialized.ok_or_else(|| StoreError::Corrupt {
         path: database.label(),
         reason: format!("actor {} is in the directory and has no row", number.0),
@@ -55,6 +58,7 @@ pub(super) fn load(
         input: input.map(Bytes::from),
         has_initialized,
         state: state.map(Bytes::from),
+        alarm,
         queue,
     })
 }

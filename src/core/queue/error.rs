@@ -90,6 +90,19 @@ impl Coded for QueueError {
         ErrorCode::new("queue", code)
     }
 
+    fn public_status(&self) -> Option<u16> {
+        match self {
+            Self::Full { .. }
+            | Self::MessageTooLarge { .. }
+            | Self::TimedOut { .. }
+            | Self::AlreadyCompleted
+            | Self::CompleteNotConfigured { .. }
+            | Self::Dead { .. } => Some(400),
+            Self::InvalidArgument(error) => error.public_status(),
+            Self::MessageIdentityMismatch { .. } | Self::CompletionWaiterDropped { .. } => None,
+        }
+    }
+
     fn metadata(&self) -> Option<Value> {
         match self {
             Self::Full { limit } => Some(json!({ "limit": limit })),

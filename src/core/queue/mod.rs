@@ -28,6 +28,7 @@ mod send;
 mod sent_keys;
 #[cfg(test)]
 mod tests;
+pub mod unstored;
 mod waiters;
 
 use std::collections::{BTreeMap, HashMap};
