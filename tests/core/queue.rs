@@ -2,6 +2,7 @@
 //! by sleep, restart and failure.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -78,7 +79,7 @@ fn refused<T>(result: Result<T>) -> Error {
 fn with_policy(policy: QueuePolicy) -> ActorConfig {
     ActorConfig {
         has_state: true,
-        queue_policies: [("job".to_owned(), policy)].into(),
+        queue_policies: Arc::new([("job".to_owned(), policy)].into()),
         ..ActorConfig::default()
     }
 }

@@ -129,6 +129,7 @@ impl Actor {
             machine.start_due_save(now, |revision, epoch| self.ask_for_snapshot(revision, epoch));
             machine.settle(now);
             self.show_counts(&mut machine);
+            self.show_queue(&mut machine);
             let perform = !machine.effects.is_empty() && !machine.performing;
             machine.performing |= perform;
             let drained = match machine.grace_drained() {

@@ -29,7 +29,7 @@ use crate::core::queue::{
     WaiterId, Wake, Wanted, unstored,
 };
 use crate::error::{Error, Result};
-use crate::store::{DeadLetter, MessageId, QueueRows, RowOp};
+use crate::store::{DeadLetter, MessageId, QueueOp, QueueRows, RowOp};
 use crate::time::{Duration, Instant};
 
 /// Somebody behind the number of a wait.
@@ -60,12 +60,21 @@ pub(super) struct QueueDesk {
     waiting: HashMap<WaiterId, Waiting>,
     /// When the queue wants to be ticked.
     due: Option<Instant>,
+    /// What the metrics have not been told.
+    untold: Option<Flow>,
+}
+
+/// What has come and gone.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    sent: u32,
+    received: u32,
 }
 
 impl QueueDesk {
     pub(super) fn new(config: &ActorConfig) -> Self {
         let (queue, _) = Queue::load(QueueRows::default(), settings(config), 0);
-        Self { queue, waiting: HashMap::new(), due: None }
+        Self { queue, waiting: HashMap::new(), due: None, untold: None }
     }
 
     /// When something is due by itself.
@@ -82,7 +91,7 @@ fn settings(config: &ActorConfig) -> QueueSettings {
     QueueSettings {
         max_size: config.max_queue_size as usize,
         max_message_len: config.max_queue_message_size as usize,
-        policies: config.queue_policies.clone(),
+        policies: Arc::clone(&config.queue_policies),
     }
 }
 
@@ -98,6 +107,7 @@ impl Machine {
     pub(super) fn install_queue(&mut self, rows: QueueRows, at: Moment) {
         let (queue, ops) = Queue::load(rows, settings(self.config()), at.unix_ms);
         self.desk.queue = queue;
+        self.desk.untold = Some(Flow::default());
         self.apply_queue(Change { ops, wakes: Vec::new() }, By::Itself, at);
     }
 
@@ -136,6 +146,9 @@ impl Machine {
         // Before the commit, which takes it along.
         self.set_queue_alarm(at);
         if !ops.is_empty() {
+            let flow = self.desk.untold.get_or_insert_default();
+            let is_sent = |op: &&QueueOp| matches!(op, QueueOp::Send { .. });
+            flow.sent += u32::try_from(ops.iter().filter(is_sent).count()).unwrap_or(u32::MAX);
             let ops = ops.into_iter().map(RowOp::Queue).collect();
             let rows = Rows { ops, in_memory: true };
             match by {
@@ -156,6 +169,8 @@ impl Machine {
                 self.effects.push_back(Effect::ReadMessages { waiter, ids });
             }
             Wake::Messages { waiter, messages } => {
+                let flow = self.desk.untold.get_or_insert_default();
+                flow.received += u32::try_from(messages.len()).unwrap_or(u32::MAX);
                 if let Some(Waiting::Messages(reply)) = self.desk.waiting.remove(&waiter) {
                     self.tell_durable(reply, Some(messages));
                 }
@@ -213,6 +228,14 @@ pub(crate) fn timed_out(timeout: Duration) -> Error {
 }
 
 impl Actor {
+    /// Tells the metrics what has come and gone. Within the step, so that they follow
+    /// the counts in order.
+    pub(super) fn show_queue(&self, machine: &mut Machine) {
+        if let Some(Flow { sent, received }) = machine.desk.untold.take() {
+            self.metrics.queue_moved(sent, received, machine.desk.queue.len());
+        }
+    }
+
     pub(super) fn moment(&self, now: Instant) -> Moment {
         Moment { now, unix_ms: self.runtime.clock().unix_ms() }
     }

@@ -104,7 +104,7 @@ impl ActorConfig {
                 base.connection_liveness_interval,
             ),
             max_queue_size: input.max_queue_size.unwrap_or(base.max_queue_size),
-            queue_policies: input.queue_policies,
+            queue_policies: input.queue_policies.into(),
             max_schedules: input.max_schedules.unwrap_or(base.max_schedules),
             max_queue_message_size: input
                 .max_queue_message_size

@@ -10,6 +10,7 @@ mod input;
 mod inspector_tab;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 pub use self::input::ActorConfigInput;
 pub use self::inspector_tab::{BUILT_IN_TABS, InspectorTab};
@@ -97,7 +98,7 @@ pub struct ActorConfig {
     /// How many messages may wait in the queue.
     pub max_queue_size: u32,
     /// How often and after which pauses messages of a name are handed out.
-    pub queue_policies: HashMap<String, QueuePolicy>,
+    pub queue_policies: Arc<HashMap<String, QueuePolicy>>,
     /// How many schedules may be pending.
     pub max_schedules: u32,
     /// The largest message of the queue, in bytes.
@@ -148,7 +149,7 @@ impl Default for ActorConfig {
             connection_liveness_timeout: Duration::from_millis(2_500),
             connection_liveness_interval: seconds(5),
             max_queue_size: 1_000,
-            queue_policies: HashMap::new(),
+            queue_policies: Arc::default(),
             max_schedules: 1_000,
             max_queue_message_size: 64 * 1024,
             max_incoming_message_size: 64 * 1024,

@@ -90,11 +90,17 @@ impl Entry {
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     entries: BTreeMap<MessageId, Entry>,
+    places: Places,
+    cached: usize,
+}
+
+/// Which messages are where (invariant 1).
+#[derive(Debug, Default)]
+struct Places {
     ready: BTreeSet<MessageId>,
     by_name: HashMap<Arc<str>, BTreeSet<MessageId>>,
     delayed: BTreeSet<(i64, MessageId)>,
     held: BTreeSet<(i64, MessageId)>,
-    cached: usize,
 }
 
 impl Messages {
@@ -121,7 +127,7 @@ impl Messages {
     ) {
         entry.body = body.filter(|body| self.cached + body.len() <= CACHED_BYTES);
         self.cached += entry.body.as_ref().map_or(0, Bytes::len);
-        self.link(id, &mut entry, now);
+        self.places.link(id, &mut entry, now);
         self.entries.insert(id, entry);
     }
 
@@ -135,7 +141,7 @@ impl Messages {
     /// Takes a message out.
     pub(super) fn remove(&mut self, id: MessageId) -> Option<Entry> {
         let entry = self.entries.remove(&id)?;
-        self.unlink(id, &entry);
+        self.places.unlink(id, &entry);
         self.cached -= entry.body.as_ref().map_or(0, Bytes::len);
         Some(entry)
     }
@@ -148,9 +154,9 @@ impl Messages {
     /// The first `count` ready messages of these names, by id.
     pub(super) fn pick(&self, names: &Names, count: usize) -> Vec<MessageId> {
         match names {
-            Names::Any => self.ready.iter().take(count).copied().collect(),
+            Names::Any => self.places.ready.iter().take(count).copied().collect(),
             Names::Of(names) => {
-                let sets = names.iter().filter_map(|name| self.by_name.get(name));
+                let sets = names.iter().filter_map(|name| self.places.by_name.get(name));
                 let mut ids: Vec<_> =
                     sets.flat_map(|ids| ids.iter().take(count).copied()).collect();
                 ids.sort_unstable();
@@ -162,51 +168,51 @@ impl Messages {
 
     /// Whether any message is ready.
     pub(super) fn has_ready(&self) -> bool {
-        !self.ready.is_empty()
+        !self.places.ready.is_empty()
     }
 
-    /// Makes those ready whose time has come; says whether there are any.
-    pub(super) fn mature(&mut self, now: i64) -> bool {
-        let mut matured = false;
-        while let Some(&(at, id)) = self.delayed.first()
+    /// Makes those ready whose time has come.
+    pub(super) fn mature(&mut self, now: i64) {
+        while let Some(&(at, id)) = self.places.delayed.first()
             && at <= now
         {
-            self.change(id, now, |_| ());
-            matured = true;
+            self.release(id, at, now);
         }
-        matured
     }
 
     /// Takes a ready message out of the sight of other consumers.
     pub(super) fn reserve(&mut self, id: MessageId) {
-        if let Some(mut entry) = self.entries.remove(&id) {
-            self.unlink(id, &entry);
+        if let Some(entry) = self.entries.get_mut(&id) {
+            self.places.unlink(id, entry);
             entry.place = Place::Reserved;
-            self.held.insert((entry.available_at_ms, id));
-            self.entries.insert(id, entry);
+            self.places.held.insert((entry.available_at_ms, id));
         }
     }
 
     /// Counts the delivery of a reserved message, which waits until `available_at_ms`
     /// if nothing is heard of it before the generation ends.
-    pub(super) fn count_delivery(&mut self, id: MessageId, available_at_ms: i64) -> u32 {
-        let Some(entry) = self.entries.get_mut(&id) else { return 0 };
-        self.held.remove(&(entry.available_at_ms, id));
-        entry.place = Place::InFlight;
-        entry.available_at_ms = available_at_ms;
-        entry.deliveries = entry.deliveries.saturating_add(1);
-        self.held.insert((available_at_ms, id));
-        entry.deliveries
+    pub(super) fn count_delivery(&mut self, id: MessageId, available_at_ms: i64) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            self.places.unlink(id, entry);
+            entry.place = Place::InFlight;
+            entry.available_at_ms = available_at_ms;
+            entry.deliveries = entry.deliveries.saturating_add(1);
+            self.places.held.insert((available_at_ms, id));
+        }
     }
 
     /// Lets a message wait again, from `available_at_ms` on.
     pub(super) fn release(&mut self, id: MessageId, available_at_ms: i64, now: i64) {
-        self.change(id, now, |entry| entry.available_at_ms = available_at_ms);
+        if let Some(entry) = self.entries.get_mut(&id) {
+            self.places.unlink(id, entry);
+            entry.available_at_ms = available_at_ms;
+            self.places.link(id, entry, now);
+        }
     }
 
     /// When the next delayed message is ready.
     pub(super) fn next_ready_ms(&self) -> Option<i64> {
-        self.delayed.first().map(|(at, _)| *at)
+        self.places.delayed.first().map(|(at, _)| *at)
     }
 
     /// The earliest moment after `now` from which on a message may be handed out that
@@ -215,18 +221,12 @@ impl Messages {
         let first = |set: &BTreeSet<(i64, MessageId)>| {
             set.range((now.saturating_add(1), MessageId(i64::MIN))..).next().map(|(at, _)| *at)
         };
-        [first(&self.delayed), first(&self.held)].into_iter().flatten().min()
+        let Places { delayed, held, .. } = &self.places;
+        [first(delayed), first(held)].into_iter().flatten().min()
     }
+}
 
-    fn change(&mut self, id: MessageId, now: i64, change: impl FnOnce(&mut Entry)) {
-        if let Some(mut entry) = self.entries.remove(&id) {
-            self.unlink(id, &entry);
-            change(&mut entry);
-            self.link(id, &mut entry, now);
-            self.entries.insert(id, entry);
-        }
-    }
-
+impl Places {
     /// Gives a message that nobody has its place.
     fn link(&mut self, id: MessageId, entry: &mut Entry, now: i64) {
         if entry.available_at_ms > now {

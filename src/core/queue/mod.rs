@@ -67,7 +67,7 @@ pub struct QueueSettings {
     /// How long an encoded message may be, in bytes.
     pub max_message_len: usize,
     /// The policies of names that have one.
-    pub policies: HashMap<String, QueuePolicy>,
+    pub policies: Arc<HashMap<String, QueuePolicy>>,
 }
 
 /// A message on its way to a consumer.

@@ -89,7 +89,7 @@ fn at(ms: u64) -> Moment {
 }
 
 fn settings(max_size: usize) -> QueueSettings {
-    QueueSettings { max_size, max_message_len: 65_536, policies: HashMap::new() }
+    QueueSettings { max_size, max_message_len: 65_536, policies: Arc::default() }
 }
 
 /// A queue with one policy.
@@ -99,7 +99,7 @@ fn with_policy(name: &str, max_deliveries: u32, pause_ms: u64) -> Queue {
         max_deliveries: NonZeroU32::new(max_deliveries),
         backoff: (pause_ms > 0).then_some(Backoff { initial: pause, max: 10 * pause }),
     };
-    let policies = HashMap::from([(name.to_owned(), policy)]);
+    let policies = Arc::new(HashMap::from([(name.to_owned(), policy)]));
     Queue::load(QueueRows::default(), QueueSettings { policies, ..settings(1_000) }, START_MS).0
 }
 

@@ -207,7 +207,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let settings = QueueSettings { policies: policies(), ..settings(MAX_SIZE) };
+        let settings = QueueSettings { policies: Arc::new(policies()), ..settings(MAX_SIZE) };
         Self {
             queue: Queue::load(QueueRows::default(), settings, START_MS).0,
             model: Model::default(),
