@@ -238,33 +238,45 @@ impl ActorQueue {
         outcome: impl Future<Output = Result<T>> + Send + 'static,
     ) -> BoxFuture<'static, Result<T>> {
         let Some(waiter) = waiter else { return outcome.boxed() };
-        let wait = Wait { actor: Arc::clone(&self.0), waiter };
+        let wait = Wait { actor: Arc::clone(&self.0), waiter, is_over: false };
         async move {
             // Dropped with the future (invariant 1).
-            let wait = wait;
+            let mut wait = wait;
             let mut outcome = std::pin::pin!(outcome);
             if let Some(signal) = signal {
                 tokio::select! {
                     biased;
-                    outcome = &mut outcome => return outcome,
+                    outcome = &mut outcome => return wait.over(outcome),
                     () = signal.cancelled() => wait.actor.cancel_wait(wait.waiter),
                 }
             }
-            outcome.await
+            let outcome = outcome.await;
+            wait.over(outcome)
         }
         .boxed()
     }
 }
 
-/// A wait that is going on; one that has ended is not harmed by its drop.
+/// A wait that is given up when it is dropped.
 struct Wait {
     actor: Arc<Actor>,
     waiter: WaiterId,
+    is_over: bool,
+}
+
+impl Wait {
+    /// Notes that there is an outcome.
+    fn over<T>(&mut self, outcome: T) -> T {
+        self.is_over = true;
+        outcome
+    }
 }
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        self.actor.cancel_wait(self.waiter);
+        if !self.is_over {
+            self.actor.cancel_wait(self.waiter);
+        }
     }
 }
 

@@ -107,6 +107,11 @@ async fn a_send_resolves_when_its_turn_is_durable_and_a_message_when_its_removal
     let received = ended(&fixture, &mut received).await.unwrap();
     assert_eq!(&received[0].delivery().body[..], b"body of job");
     assert!(fixture.stored().await.queue.messages.is_empty());
+    let metrics = fixture.runtime.metrics().encode();
+    for counted in ["messages_sent_total", "messages_received_total"] {
+        let line = format!("rivetkit_actor_queue_{counted}{{actor_name=\"counter\"}} 1\n");
+        assert!(metrics.contains(&line), "{metrics}");
+    }
 }
 
 #[tokio::test]

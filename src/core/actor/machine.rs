@@ -96,7 +96,9 @@ pub(super) struct Machine {
     pub(super) pushes_pending: bool,
     /// Changes of rows that no commit carries yet.
     pub(super) rows: TurnRows,
+    /// The queue, and who waits for it.
     pub(super) desk: QueueDesk,
+    /// When the host must wake the actor.
     pub(super) alarm: Alarm,
     /// The snapshot that the author's side was asked for and has not answered.
     pub(super) snapshot: Option<Snapshot>,
