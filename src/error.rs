@@ -221,7 +221,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 
 /// What is thrown by a part that holds a typed parameter out of range: the
 /// value and the rule, in one sentence.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("invalid {what} {value}: {reason}")]
 pub struct InvalidArgument {
     /// The name of the argument.

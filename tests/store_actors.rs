@@ -34,7 +34,7 @@ fn an_actor_is_found_as_it_was_created() {
         assert_eq!(wait(store.find_by_id(id(1))).unwrap(), Some(made.row.clone()));
         let record = wait(store.actor(made.row.number).load()).unwrap();
         let input = Some(Bytes::from_static(b"input"));
-        assert_eq!(record, ActorRecord { input, has_initialized: false, state: None });
+        assert_eq!(record, ActorRecord { input, ..ActorRecord::default() });
     });
 }
 
@@ -119,7 +119,10 @@ fn a_batch_changes_all_of_its_rows() {
 
         let record = wait(store.actor(number).load()).unwrap();
         let state = Some(Bytes::from_static(b"new"));
-        assert_eq!(record, ActorRecord { input: None, has_initialized: true, state });
+        assert_eq!(
+            record,
+            ActorRecord { has_initialized: true, state, alarm: Some(7), ..ActorRecord::default() }
+        );
         assert_eq!(wait(store.earliest_alarms(10)).unwrap(), [(number, 7)]);
     });
 }

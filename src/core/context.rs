@@ -18,6 +18,7 @@ use super::config::ActorConfig;
 use super::host::Host;
 use super::identity::Identity;
 use super::kv::ActorKv;
+use super::messages::ActorQueue;
 use super::runtime::Runtime;
 use crate::error::{ActorSpecifier, Error, Result};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
@@ -272,6 +273,11 @@ impl ActorContext {
     /// The author's keys and values.
     pub fn kv(&self) -> ActorKv {
         ActorKv::new(Arc::clone(&self.0))
+    }
+
+    /// The actor's queue.
+    pub fn queue(&self) -> ActorQueue {
+        ActorQueue::new(Arc::clone(&self.0))
     }
 
     /// Brackets the author's `onStateChange`: it keeps the actor awake.

@@ -7,6 +7,8 @@ pub mod context;
 pub mod host;
 pub mod identity;
 pub mod kv;
+pub mod messages;
+pub mod queue;
 pub mod runtime;
 pub mod spawner;
 pub mod timers;

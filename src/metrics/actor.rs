@@ -19,6 +19,7 @@ pub struct ActorMetrics {
     stopped: AtomicBool,
     http_requests: Share,
     shutdown_tasks: Share,
+    queue_depth: Share,
     keep_awake: [Share; KeepAwakeKind::ALL.len()],
     inbox_depth: [Share; Inbox::ALL.len()],
     user_tasks: [Share; UserTaskKind::COUNT],
@@ -57,6 +58,7 @@ impl ActorMetrics {
             stopped: AtomicBool::new(false),
             http_requests: Share::default(),
             shutdown_tasks: Share::default(),
+            queue_depth: Share::default(),
             keep_awake: Default::default(),
             inbox_depth: Default::default(),
             user_tasks: Default::default(),
@@ -107,6 +109,13 @@ impl ActorMetrics {
     /// How many things a shutdown would wait for.
     pub fn set_shutdown_tasks(&self, count: usize) {
         self.set(&self.shutdown_tasks, &self.name.shutdown_tasks, count);
+    }
+
+    /// Messages were sent to the queue and handed out by it, and so many are in it.
+    pub fn queue_moved(&self, sent: u32, received: u32, depth: usize) {
+        self.name.queue_messages_sent.inc_by(sent.into());
+        self.name.queue_messages_received.inc_by(received.into());
+        self.set(&self.queue_depth, &self.name.queue_depth, depth);
     }
 
     /// How many things wait in an inbox.
@@ -168,6 +177,7 @@ impl ActorMetrics {
         let name = &self.name;
         self.http_requests.set(&name.http_requests, 0);
         self.shutdown_tasks.set(&name.shutdown_tasks, 0);
+        self.queue_depth.set(&name.queue_depth, 0);
         for (share, gauge) in self.keep_awake.iter().zip(&name.keep_awake) {
             share.set(gauge, 0);
         }

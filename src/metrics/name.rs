@@ -33,6 +33,9 @@ pub(super) struct Families {
     http_requests_active: Family<Labels<0>, Gauge>,
     keep_awake_active: Family<Labels<1>, Gauge>,
     shutdown_tasks_active: Family<Labels<0>, Gauge>,
+    queue_depth: Family<Labels<0>, Gauge>,
+    queue_messages_sent: Family<Labels<0>, Counter>,
+    queue_messages_received: Family<Labels<0>, Counter>,
     pub(super) shutdown_wait: Histograms<1>,
     pub(super) shutdown_timeout: Family<Labels<1>, Counter>,
     pub(super) state_mutation: Family<Labels<1>, Counter>,
@@ -106,6 +109,24 @@ impl Families {
                 "What a shutdown would wait for",
                 Family::default(),
             ),
+            queue_depth: add(
+                r,
+                "queue_depth",
+                "Messages in the queues of live actors",
+                Family::default(),
+            ),
+            queue_messages_sent: add(
+                r,
+                "queue_messages_sent",
+                "Messages that were sent to queues",
+                Family::default(),
+            ),
+            queue_messages_received: add(
+                r,
+                "queue_messages_received",
+                "Messages that were handed out by queues, each time",
+                Family::default(),
+            ),
             shutdown_wait: add(r, "shutdown_wait_seconds", "How long shutdowns took", by_default()),
             shutdown_timeout: add(
                 r,
@@ -146,6 +167,9 @@ pub(super) struct NameMetrics {
     pub(super) stopped: Counter,
     pub(super) http_requests: Gauge,
     pub(super) shutdown_tasks: Gauge,
+    pub(super) queue_depth: Gauge,
+    pub(super) queue_messages_sent: Counter,
+    pub(super) queue_messages_received: Counter,
     pub(super) keep_awake: [Gauge; KeepAwakeKind::ALL.len()],
     pub(super) inbox_depth: [Gauge; Inbox::ALL.len()],
     /// By kind, each made when it first happens, so that a scrape does not list
@@ -161,6 +185,9 @@ impl NameMetrics {
             started: families.started.get_or_create_owned(&plain),
             stopped: families.stopped.get_or_create_owned(&plain),
             http_requests: families.http_requests_active.get_or_create_owned(&plain),
+            queue_depth: families.queue_depth.get_or_create_owned(&plain),
+            queue_messages_sent: families.queue_messages_sent.get_or_create_owned(&plain),
+            queue_messages_received: families.queue_messages_received.get_or_create_owned(&plain),
             shutdown_tasks: families.shutdown_tasks_active.get_or_create_owned(&plain),
             keep_awake: KeepAwakeKind::ALL.map(|kind| {
                 let labels = labels(&name, [("kind", kind.label())]);

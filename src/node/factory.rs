@@ -206,6 +206,7 @@ fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
         connection_liveness_timeout_ms: given.connection_liveness_timeout_ms,
         connection_liveness_interval_ms: given.connection_liveness_interval_ms,
         max_queue_size: given.max_queue_size,
+        queue_policies: Default::default(),
         max_schedules: given.max_schedules,
         max_queue_message_size: given.max_queue_message_size,
         max_incoming_message_size: given.max_incoming_message_size,

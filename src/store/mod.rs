@@ -28,6 +28,7 @@ mod folder;
 mod group;
 mod job;
 mod kv;
+mod messages;
 mod options;
 mod queue;
 mod readers;
@@ -46,6 +47,9 @@ pub use self::error::StoreError;
 pub use self::faults::Faults;
 pub use self::job::Created;
 pub use self::kv::{KeyRange, KvQuery};
+pub use self::messages::{
+    DeadLetter, DeadRow, MessageId, MessageRow, QueueOp, QueueRows, SentKeyRow,
+};
 pub use self::options::{StoreLimits, StoreLocation, StoreObserver, StoreOptions};
 #[cfg(feature = "faults")]
 pub use self::shared::HeldWriter;
@@ -124,6 +128,10 @@ pub struct ActorRecord {
     pub has_initialized: bool,
     /// Its state as it was last saved; absent before the first save.
     pub state: Option<Bytes>,
+    /// Its alarm as the directory has it, in milliseconds since the Unix epoch.
+    pub alarm: Option<i64>,
+    /// Its queue, without bodies.
+    pub queue: QueueRows,
 }
 
 /// One change of one actor's rows.
@@ -146,6 +154,8 @@ pub enum RowOp {
     DeleteKv(Bytes),
     /// Deletes all user keys of a range.
     DeleteKvRange(KeyRange),
+    /// Changes the queue.
+    Queue(QueueOp),
 }
 
 impl RowOp {
@@ -158,6 +168,7 @@ impl RowOp {
             Self::PutKv { key, value } => key.len() + value.len(),
             Self::DeleteKv(key) => key.len(),
             Self::DeleteKvRange(range) => range.weight(),
+            Self::Queue(op) => op.payload(),
         }
     }
 }
@@ -220,6 +231,21 @@ pub trait ActorStore: Send + Sync + 'static {
         &self,
         query: KvQuery,
     ) -> BoxFuture<'static, Result<Vec<(Bytes, Bytes)>, StoreError>>;
+
+    /// The bodies of messages that wait in the queue, in the order of `ids`, `None` for
+    /// those that do not wait. Sees what [`ActorStore::load`] sees.
+    fn message_bodies(
+        &self,
+        ids: Vec<MessageId>,
+    ) -> BoxFuture<'static, Result<Vec<Option<Bytes>>, StoreError>>;
+
+    /// At most `limit` dead messages with an id behind `after`, by id. Sees what
+    /// [`ActorStore::load`] sees.
+    fn dead_letters(
+        &self,
+        after: MessageId,
+        limit: u32,
+    ) -> BoxFuture<'static, Result<Vec<DeadLetter>, StoreError>>;
 
     /// Takes a batch for the next commit. Never blocks; when too much waits,
     /// `done` hears [`StoreError::Overloaded`].

@@ -4,13 +4,20 @@ use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::connection::Database;
-use super::{ActorNumber, ActorRecord, RowOp, StoreError, kv};
+use super::{ActorNumber, ActorRecord, RowOp, StoreError, kv, messages};
 
 /// Deletes a part of the rows that a destroyed actor leaves, at most `?2` of a table:
 /// many of them at once would keep everybody else waiting.
-const SWEPT: [&str; 3] = [
+const SWEPT: [&str; 7] = [
     "DELETE FROM _gr_kv WHERE num = ?1
         AND key IN (SELECT key FROM _gr_kv WHERE num = ?1 LIMIT ?2)",
+    "DELETE FROM _gr_queue WHERE num = ?1
+        AND id IN (SELECT id FROM _gr_queue WHERE num = ?1 LIMIT ?2)",
+    "DELETE FROM _gr_queue_dead WHERE num = ?1
+        AND id IN (SELECT id FROM _gr_queue_dead WHERE num = ?1 LIMIT ?2)",
+    "DELETE FROM _gr_queue_key WHERE num = ?1
+        AND id IN (SELECT id FROM _gr_queue_key WHERE num = ?1 LIMIT ?2)",
+    "DELETE FROM _gr_queue_next WHERE num = ?1 AND ?2 > 0",
     "DELETE FROM _gr_state WHERE num = ?1 AND ?2 > 0",
     "DELETE FROM _gr_actor WHERE num = ?1 AND ?2 > 0",
 ];
@@ -23,7 +30,7 @@ pub(super) fn load(
 ) -> Result<ActorRecord, StoreError> {
     let found = sqlite
         .prepare_cached(
-            "SELECT _gr_actor.has_initialized, _gr_actor.input, _gr_state.state
+            "SELECT _gr_actor.has_initialized, _gr_actor.input, _gr_state.state, directory.alarm
              FROM directory LEFT JOIN _gr_actor USING (num) LEFT JOIN _gr_state USING (num)
              WHERE num = ?1",
         )
@@ -33,20 +40,26 @@ pub(super) fn load(
                     let has_initialized: Option<bool> = row.get(0)?;
                     let input: Option<Vec<u8>> = row.get(1)?;
                     let state: Option<Vec<u8>> = row.get(2)?;
-                    Ok((has_initialized, input, state))
+                    let alarm: Option<i64> = row.get(3)?;
+                    Ok((has_initialized, input, state, alarm))
                 })
                 .optional()
         })
         .map_err(|error| database.fault(&error))?;
-    let Some((has_initialized, input, state)) = found else { return Err(StoreError::NotFound) };
+    let Some((has_initialized, input, state, alarm)) = found else {
+        return Err(StoreError::NotFound);
+    };
     let has_initialized = has_initialized.ok_or_else(|| StoreError::Corrupt {
         path: database.label(),
         reason: format!("actor {} is in the directory and has no row", number.0),
     })?;
+    let queue = messages::load(sqlite, number).map_err(|error| database.fault(&error))?;
     Ok(ActorRecord {
         input: input.map(Bytes::from),
         has_initialized,
         state: state.map(Bytes::from),
+        alarm,
+        queue,
     })
 }
 
@@ -68,6 +81,7 @@ pub(super) fn apply(sqlite: &Connection, number: ActorNumber, op: &RowOp) -> rus
         RowOp::PutKv { key, value } => kv::put(sqlite, number, key, value)?,
         RowOp::DeleteKv(key) => kv::delete(sqlite, number, key)?,
         RowOp::DeleteKvRange(range) => kv::delete_range(sqlite, number, range)?,
+        RowOp::Queue(op) => messages::apply(sqlite, number, op)?,
     };
     Ok(())
 }

@@ -26,6 +26,9 @@ pub(super) type Migration = &'static str;
 /// * `_gr_actor`: what seldom changes, apart from `_gr_state` so that a save dirties
 ///   few pages. `_gr_state` is a rowid table, so that large values overflow late.
 /// * `_gr_kv`: the keys and values of authors, in the order of the bytes of the keys.
+/// * `_gr_queue`: the messages that wait, `_gr_queue_dead` those that were given up,
+///   `_gr_queue_next` the id of the next one, `_gr_queue_key` the keys under which
+///   messages were sent; a key and its message's id are one to one.
 /// * `garbage`: destroyed actors whose rows are not swept yet.
 pub(super) const MIGRATIONS: &[Migration] = &[
     "
@@ -69,6 +72,42 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         key BLOB NOT NULL,
         value BLOB NOT NULL,
         PRIMARY KEY (num, key)
+    ) STRICT, WITHOUT ROWID;
+",
+    "
+    CREATE TABLE _gr_queue_next (
+        num INTEGER PRIMARY KEY,
+        next_id INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE _gr_queue (
+        num INTEGER NOT NULL,
+        id INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        available_at INTEGER NOT NULL,
+        deliveries INTEGER NOT NULL,
+        error TEXT,
+        body BLOB NOT NULL,
+        PRIMARY KEY (num, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE _gr_queue_dead (
+        num INTEGER NOT NULL,
+        id INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        deliveries INTEGER NOT NULL,
+        died_at INTEGER NOT NULL,
+        error TEXT,
+        body BLOB NOT NULL,
+        PRIMARY KEY (num, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE _gr_queue_key (
+        num INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        key TEXT NOT NULL,
+        id INTEGER NOT NULL,
+        sent_at INTEGER NOT NULL,
+        PRIMARY KEY (num, name, key)
     ) STRICT, WITHOUT ROWID;
 ",
 ];

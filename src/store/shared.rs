@@ -29,8 +29,8 @@ use super::readers::Readers;
 use super::stats::{Counters, StoreStats};
 use super::writer::Writer;
 use super::{
-    ActorNumber, ActorRecord, ActorRow, ActorStore, ActorStoreRef, CommitDone, KvQuery, ListFilter,
-    NewActor, StoreError, WriteBatch, directory, kv, rows, schema,
+    ActorNumber, ActorRecord, ActorRow, ActorStore, ActorStoreRef, CommitDone, DeadLetter, KvQuery,
+    ListFilter, MessageId, NewActor, StoreError, WriteBatch, directory, kv, messages, rows, schema,
 };
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
@@ -361,6 +361,27 @@ impl ActorStore for SharedActor {
         let number = self.number;
         self.read(move |sqlite, database| {
             kv::list(sqlite, number, &query).map_err(|error| database.fault(&error))
+        })
+    }
+
+    fn message_bodies(
+        &self,
+        ids: Vec<MessageId>,
+    ) -> BoxFuture<'static, Result<Vec<Option<Bytes>>, StoreError>> {
+        let number = self.number;
+        self.read(move |sqlite, database| {
+            messages::bodies(sqlite, number, &ids).map_err(|error| database.fault(&error))
+        })
+    }
+
+    fn dead_letters(
+        &self,
+        after: MessageId,
+        limit: u32,
+    ) -> BoxFuture<'static, Result<Vec<DeadLetter>, StoreError>> {
+        let number = self.number;
+        self.read(move |sqlite, database| {
+            messages::dead(sqlite, number, after, limit).map_err(|error| database.fault(&error))
         })
     }
 

@@ -5,7 +5,10 @@ use bytes::Bytes;
 use greenroom::core::behavior::{StateDelta, StopOutcome};
 use greenroom::core::config::{ActorConfig, Durability};
 use greenroom::core::context::ActorContext;
+use greenroom::core::messages::{Receive, Until};
+use greenroom::core::queue::{Names, NewMessage};
 use greenroom::store::faults::CommitFault;
+use greenroom::time::Duration;
 
 use crate::fixture::{Answer, Fixture, call, error_code, is_open};
 
@@ -132,4 +135,42 @@ async fn with_an_interval_a_key_that_could_not_be_stored_is_told_and_the_actor_l
 
     let wanted = vec![Bytes::from_static(b"a"), Bytes::from_static(b"b")];
     assert_eq!(actor.kv().get(wanted).await.unwrap(), [None, Some(Bytes::new())]);
+}
+
+fn job() -> NewMessage {
+    NewMessage {
+        name: "job".into(),
+        body: Bytes::from_static(b"body"),
+        delay: Duration::ZERO,
+        dedupe_key: None,
+    }
+}
+
+fn one_job() -> Receive {
+    Receive { names: Names::Any, count: 1, completable: false, until: Until::default() }
+}
+
+#[tokio::test]
+async fn a_queue_whose_rows_could_not_be_stored_begins_again_from_what_is() {
+    for durability in [Durability::Reply, Durability::Interval] {
+        let fixture = Fixture::with(ActorConfig { durability, ..ActorConfig::default() }).await;
+        let actor = fixture.started().await;
+        let kept = actor.queue().send(job());
+        actor.commit_rows().unwrap();
+        kept.await.unwrap();
+        fixture.faults.fail_commits(1, CommitFault::Full);
+
+        let handed_out = actor.queue().receive(one_job());
+        let sent = actor.queue().send(job());
+        fixture.settle().await;
+
+        assert!(handed_out.await.unwrap_err().is("storage", "full"), "{durability:?}");
+        sent.await.unwrap_err();
+        let outcomes = fixture.host.outcomes.lock().clone();
+        assert!(matches!(outcomes[..], [StopOutcome::Broken(_)]), "{outcomes:?}");
+        let again = fixture.started().await;
+        let received = again.queue().receive(one_job()).await.unwrap();
+        assert_eq!(received[0].delivery().id.0, 1);
+        assert!(again.queue().is_empty());
+    }
 }

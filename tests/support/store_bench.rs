@@ -120,7 +120,7 @@ pub fn state_in_copy(folder: &Path, number: ActorNumber) -> Option<Bytes> {
     let sound: String = sqlite.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(sound, "ok");
     sqlite
-        .query_row("SELECT state FROM state WHERE num = ?1", [number.0], |row| {
+        .query_row("SELECT state FROM _gr_state WHERE num = ?1", [number.0], |row| {
             row.get::<_, Vec<u8>>(0)
         })
         .optional()

@@ -243,6 +243,7 @@ impl Actor {
                     None
                 }
                 Err(error) if !origin.in_memory && self.retries(&error) => {
+                    machine.alarm.unstored();
                     let error = Error::from(error).with_actor(self.identity.specifier());
                     let (actor_id, shown) = (self.identity.id, error.clone());
                     machine.log(move || tracing::warn!(%actor_id, error = %shown, "a save failed"));

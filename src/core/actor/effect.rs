@@ -5,8 +5,9 @@ use bytes::Bytes;
 use super::gate::CommitNumber;
 use super::lifecycle::StopReason;
 use crate::core::behavior::{ActorEvent, Reply, StopOutcome};
+use crate::core::queue::WaiterId;
 use crate::error::{Error, Result};
-use crate::store::WriteBatch;
+use crate::store::{MessageId, WriteBatch};
 use crate::time::Instant;
 
 /// Something to do after the unlock, in the order in which it was decided.
@@ -26,6 +27,8 @@ pub(super) enum Effect {
     Release(Output),
     /// Tell those who waited for the commit before this to be with the store.
     Begun(Vec<Reply<()>>),
+    /// Read the bodies of messages for a wait.
+    ReadMessages { waiter: WaiterId, ids: Vec<MessageId> },
     /// Write to the log.
     Log(LogLine),
     /// Begin the task that waits for the grace period to end.

@@ -18,10 +18,12 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use super::activity::{Activity, CanSleep};
+use super::alarm::Alarm;
 use super::calls::Calls;
 use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf};
 use super::gate::{CommitNumber, Gate, Held, Required};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
+use super::queue::QueueDesk;
 use super::rows::TurnRows;
 use super::run_handler::RunHandler;
 use super::save_queue::SaveQueue;
@@ -94,6 +96,10 @@ pub(super) struct Machine {
     pub(super) pushes_pending: bool,
     /// Changes of rows that no commit carries yet.
     pub(super) rows: TurnRows,
+    /// The queue, and who waits for it.
+    pub(super) desk: QueueDesk,
+    /// When the host must wake the actor.
+    pub(super) alarm: Alarm,
     /// The snapshot that the author's side was asked for and has not answered.
     pub(super) snapshot: Option<Snapshot>,
     /// Who waits for one certain commit. Apart from the gate, since the core's own
@@ -134,6 +140,8 @@ impl Machine {
             broken: None,
             pushes_pending: false,
             rows: TurnRows::default(),
+            desk: QueueDesk::new(&config),
+            alarm: Alarm::default(),
             snapshot: None,
             commit_waiters: Vec::new(),
             writes_in_flight: 0,
@@ -234,7 +242,7 @@ impl Machine {
         let batch = WriteBatch {
             generation: self.generation,
             ops,
-            alarm: None,
+            alarm: self.alarm.take(),
             fails_generation: rows.in_memory || self.config.durability == Durability::Reply,
         };
         self.effects.push_back(Effect::Commit { number, batch, origin });
@@ -318,7 +326,8 @@ impl Machine {
         }
     }
 
-    /// Tells `reply` how a commit ends, which must not have ended.
+    /// Tells `reply` how a commit ends, which must not have ended. It may not have begun
+    /// either, if rows wait for it.
     pub(super) fn watch_commit(&mut self, number: CommitNumber, reply: Reply<()>) {
         self.commit_waiters.push((number, reply));
     }
@@ -342,8 +351,14 @@ impl Machine {
     /// Lets no further commit of the state begin: what waits for one fails.
     pub(super) fn close_gate(&mut self, error: &Error) {
         self.refuse_readers(error);
+        self.close_queue(error);
         for output in self.gate.close() {
             self.effects.push_back(Effect::Release(output.fail(error.clone())));
+        }
+        let begun = self.gate.begun();
+        for (_, waiter) in self.commit_waiters.extract_if(.., |(wanted, _)| *wanted > begun) {
+            let output = Output::Flushed(waiter, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
         }
         for waiter in self.saves.close() {
             let output = Output::Flushed(waiter, Err(error.clone()));
@@ -374,6 +389,7 @@ impl Machine {
             self.saves.due().filter(|_| saves_now),
             self.calls.next_deadline(),
             self.run.restart_due(),
+            self.desk.due().filter(|_| self.takes_rows()),
             self.snapshot.as_ref().map(|snapshot| snapshot.deadline),
         ]
         .into_iter()
@@ -406,6 +422,7 @@ impl Machine {
             self.effects.push_back(Effect::Release(output));
         }
         self.refuse_readers(error);
+        self.close_queue(error);
         for (_, waiter) in std::mem::take(&mut self.commit_waiters) {
             let output = Output::Flushed(waiter, Err(error.clone()));
             self.effects.push_back(Effect::Release(output));

@@ -18,12 +18,14 @@
 //! 3. A panic in an effect breaks this generation and nothing else.
 
 pub mod activity;
+mod alarm;
 mod calls;
 mod commits;
 mod effect;
 pub mod gate;
 pub mod lifecycle;
 mod machine;
+pub mod queue;
 mod requests;
 pub mod rows;
 mod run;
@@ -127,6 +129,7 @@ impl Actor {
             machine.start_due_save(now, |revision, epoch| self.ask_for_snapshot(revision, epoch));
             machine.settle(now);
             self.show_counts(&mut machine);
+            self.show_queue(&mut machine);
             let perform = !machine.effects.is_empty() && !machine.performing;
             machine.performing |= perform;
             let drained = match machine.grace_drained() {
@@ -192,6 +195,7 @@ impl Actor {
                     reply.send(Ok(()));
                 }
             }
+            Effect::ReadMessages { waiter, ids } => self.read_messages(waiter, ids),
             Effect::Log(line) => (line.0)(),
             Effect::BeginGrace(reason) => self.begin_grace(reason),
             Effect::Break(error) => self.break_generation(error),
@@ -263,6 +267,7 @@ impl Timed for Actor {
             self.time_out_calls(machine, now);
             self.time_out_snapshot(machine, now);
             self.restart_due_run(machine, now);
+            machine.tick_queue(self.moment(now));
             if machine.idle_elapsed(now) {
                 machine.restart_idle();
                 self.idle_sleep(machine);

@@ -286,6 +286,7 @@ impl Actor {
                     drained: Arc::default(),
                 });
                 machine.run.stop();
+                machine.stop_queue(self.moment(now));
                 machine.deliver(ActorEvent::Abort(reason));
                 machine.effects.push_back(Effect::BeginGrace(reason));
             }

@@ -21,7 +21,7 @@ use super::lifecycle::Phase;
 use super::machine::Machine;
 use crate::core::behavior::Reply;
 use crate::core::config::Durability;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::{ActorStoreRef, RowOp};
 
 /// Changes that belong together.
@@ -58,7 +58,7 @@ impl TurnRows {
         self.ops.is_empty()
     }
 
-    fn add(&mut self, rows: Rows) {
+    pub(super) fn add(&mut self, rows: Rows) {
         self.ops.extend(rows.ops);
         self.in_memory |= rows.in_memory;
     }
@@ -86,6 +86,28 @@ impl Machine {
         Some(self.begin_commit(Vec::new(), Vec::new(), SaveOf::Rows))
     }
 
+    /// Whether changes of rows can still be stored.
+    pub(super) fn takes_rows(&self) -> bool {
+        !self.is_over() && (self.saves_now() || self.is_being_created())
+    }
+
+    /// Tells `reply` when all rows so far are durable, whatever becomes of the state;
+    /// at once for a new actor (invariant 4).
+    pub(super) fn when_rows_are_durable(&mut self, reply: Reply<()>) {
+        let wait_for = if self.is_being_created() {
+            None
+        } else if !self.rows.is_empty() {
+            // Whatever commit begins next takes them along.
+            Some(self.gate.begun().next())
+        } else {
+            (!self.gate.all_durable()).then(|| self.gate.begun())
+        };
+        match wait_for {
+            Some(number) => self.watch_commit(number, reply),
+            None => self.effects.push_back(Effect::Release(Output::Flushed(reply, Ok(())))),
+        }
+    }
+
     /// Whether the actor is not stored yet (invariant 4).
     fn is_being_created(&self) -> bool {
         self.lifecycle.phase() == Phase::Loading && !self.state.initialized
@@ -97,8 +119,7 @@ impl Actor {
     /// hears when they are durable.
     pub(crate) fn write_rows(self: &Arc<Self>, rows: Rows, reply: Reply<()>) {
         self.step(|machine, _| {
-            if machine.is_over() || !(machine.saves_now() || machine.is_being_created()) {
-                let error = machine.broken.clone().unwrap_or_else(|| self.stopping());
+            if let Some(error) = self.no_rows(machine) {
                 let refused = Output::Flushed(reply, Err(error));
                 machine.effects.push_back(Effect::Release(refused));
                 return;
@@ -111,6 +132,12 @@ impl Actor {
             let required = machine.gate.fence(machine.is_dirty());
             machine.hold(required, Output::Flushed(reply, Ok(())));
         });
+    }
+
+    /// Why no change of rows can be stored now; `None` when one can.
+    pub(super) fn no_rows(&self, machine: &Machine) -> Option<Error> {
+        let refused = !machine.takes_rows();
+        refused.then(|| machine.broken.clone().unwrap_or_else(|| self.stopping()))
     }
 
     /// Begins a commit of the rows that wait, for an author's side that does not hand

@@ -232,8 +232,10 @@ impl Actor {
             // An answer after the limit finds another epoch.
             machine.state.epoch += 1;
             let stopping = self.stopping();
+            machine.set_queue_alarm(self.moment(now));
+            let nothing = machine.rows.is_empty() && !machine.alarm.is_changed();
             match deltas {
-                Ok(deltas) if deltas.is_empty() && machine.rows.is_empty() => {
+                Ok(deltas) if deltas.is_empty() && nothing => {
                     machine.pushes_pending = false;
                     let waiters = machine.saves.written_directly(revision, now);
                     super::commits::nothing_to_save(machine, waiters);

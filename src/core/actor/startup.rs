@@ -78,12 +78,14 @@ impl Actor {
 
     /// Takes over what is stored; returns the input.
     fn install(self: &Arc<Self>, record: ActorRecord) -> Option<Bytes> {
-        self.step(|machine, _| {
+        self.step(|machine, now| {
             // State of an actor that was never initialised is that of a start
             // that died: the next one begins from nothing.
             machine.state.initialized = record.has_initialized;
             machine.state.current =
                 record.state.filter(|_| record.has_initialized).unwrap_or_default();
+            machine.alarm.loaded(record.alarm);
+            machine.install_queue(record.queue, self.moment(now));
         });
         record.input
     }

@@ -1,6 +1,9 @@
 //! Settings as they are given: sparse, and with times in milliseconds.
 
+use std::collections::HashMap;
+
 use super::{ActorConfig, Durability, InspectorTab};
+use crate::core::queue::QueuePolicy;
 use crate::time::Duration;
 
 /// The given part of an [`ActorConfig`]: what is `None` keeps its default. The
@@ -35,6 +38,7 @@ pub struct ActorConfigInput {
     pub connection_liveness_timeout_ms: Option<u32>,
     pub connection_liveness_interval_ms: Option<u32>,
     pub max_queue_size: Option<u32>,
+    pub queue_policies: HashMap<String, QueuePolicy>,
     pub max_schedules: Option<u32>,
     pub max_queue_message_size: Option<u32>,
     pub max_incoming_message_size: Option<u32>,
@@ -100,6 +104,7 @@ impl ActorConfig {
                 base.connection_liveness_interval,
             ),
             max_queue_size: input.max_queue_size.unwrap_or(base.max_queue_size),
+            queue_policies: input.queue_policies.into(),
             max_schedules: input.max_schedules.unwrap_or(base.max_schedules),
             max_queue_message_size: input
                 .max_queue_message_size

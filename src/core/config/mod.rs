@@ -9,8 +9,12 @@
 mod input;
 mod inspector_tab;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 pub use self::input::ActorConfigInput;
 pub use self::inspector_tab::{BUILT_IN_TABS, InspectorTab};
+use crate::core::queue::QueuePolicy;
 use crate::error::InvalidArgument;
 use crate::time::Duration;
 
@@ -93,6 +97,8 @@ pub struct ActorConfig {
     pub connection_liveness_interval: Duration,
     /// How many messages may wait in the queue.
     pub max_queue_size: u32,
+    /// How often and after which pauses messages of a name are handed out.
+    pub queue_policies: Arc<HashMap<String, QueuePolicy>>,
     /// How many schedules may be pending.
     pub max_schedules: u32,
     /// The largest message of the queue, in bytes.
@@ -143,6 +149,7 @@ impl Default for ActorConfig {
             connection_liveness_timeout: Duration::from_millis(2_500),
             connection_liveness_interval: seconds(5),
             max_queue_size: 1_000,
+            queue_policies: Arc::default(),
             max_schedules: 1_000,
             max_queue_message_size: 64 * 1024,
             max_incoming_message_size: 64 * 1024,

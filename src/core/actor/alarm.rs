@@ -1,0 +1,72 @@
+//! When the host must wake the actor, and what the directory says of it.
+//!
+//! # Invariants
+//!
+//! 1. A commit carries the alarm when it differs from what the directory was last
+//!    given, and only then: most commits leave the directory alone.
+//! 2. The last commit of a generation leaves no alarm behind whose moment has passed
+//!    without need, or the host would wake the actor for nothing, again and again.
+
+/// The alarm of one generation, in milliseconds since the Unix epoch.
+#[derive(Debug)]
+pub(super) struct Alarm {
+    /// What the directory was last given; `None` when that is uncertain.
+    stored: Option<Option<i64>>,
+    /// What the queue wants.
+    queue: Option<i64>,
+}
+
+impl Default for Alarm {
+    /// That of a new actor, which has none.
+    fn default() -> Self {
+        Self { stored: Some(None), queue: None }
+    }
+}
+
+impl Alarm {
+    /// Notes what the directory has.
+    pub(super) fn loaded(&mut self, stored: Option<i64>) {
+        self.stored = Some(stored);
+    }
+
+    /// Notes what the queue wants.
+    pub(super) fn set_queue(&mut self, at: Option<i64>) {
+        self.queue = at;
+    }
+
+    /// Whether the directory must be told.
+    pub(super) fn is_changed(&self) -> bool {
+        self.stored != Some(self.queue)
+    }
+
+    /// What a commit that begins now tells the directory, if anything.
+    pub(super) fn take(&mut self) -> Option<Option<i64>> {
+        let changed = self.is_changed();
+        self.stored = Some(self.queue);
+        changed.then_some(self.queue)
+    }
+
+    /// Notes that a commit which may have carried it failed.
+    pub(super) fn unstored(&mut self) {
+        self.stored = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_carries_the_alarm_when_it_changed_and_again_when_that_one_failed() {
+        let mut alarm = Alarm::default();
+        assert_eq!(alarm.take(), None);
+
+        alarm.set_queue(Some(5));
+        assert_eq!((alarm.take(), alarm.take()), (Some(Some(5)), None));
+        alarm.unstored();
+        assert_eq!((alarm.take(), alarm.take()), (Some(Some(5)), None));
+
+        alarm.set_queue(None);
+        assert_eq!((alarm.take(), alarm.take()), (Some(None), None));
+    }
+}
