@@ -12,6 +12,7 @@ use super::actor::activity::{Hold, WorkKind};
 use super::actor::gate::CommitNumber;
 use super::actor::lifecycle::{LifecycleError, StopReason};
 use super::actor::save_queue::SaveRequest;
+use super::actor::waits::WaitId;
 use super::actor::{Actor, InPlace, WorkRegion};
 use super::behavior::{BehaviorFactory, CallId, Caller, Reply, StateDelta};
 use super::config::ActorConfig;
@@ -21,6 +22,7 @@ use super::runtime::Runtime;
 use crate::error::{ActorSpecifier, Error, Result};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 use crate::store::ActorStoreRef;
+use crate::time::Duration;
 
 /// Everything that a generation is made of.
 pub struct ActorParts {
@@ -385,6 +387,25 @@ impl ActorContext {
     /// Everything the actor is busy with.
     pub fn holds(&self) -> Vec<Hold> {
         self.0.holds()
+    }
+
+    /// The time of the place that it runs in, in milliseconds since the epoch.
+    pub fn unix_ms(&self) -> i64 {
+        self.0.unix_ms()
+    }
+
+    /// Waits on the clock of the place that it runs in: `reply` is answered once
+    /// `duration` has passed, or with `actor/aborted` at the end of the generation. It
+    /// keeps the actor neither awake nor from stopping. `None`, and answered, when the
+    /// generation is over.
+    pub fn begin_wait(&self, duration: Duration, reply: Reply<()>) -> Option<WaitId> {
+        self.0.begin_wait(duration, reply)
+    }
+
+    /// Gives up a wait, which is answered with `actor/dropped_reply`. `false` when it
+    /// has ended.
+    pub fn give_up_wait(&self, wait: WaitId) -> bool {
+        self.0.give_up_wait(wait)
     }
 
     /// Whether the author's `run` runs.

@@ -259,6 +259,11 @@ impl Actor {
         }
     }
 
+    /// The time of the runtime.
+    pub(crate) fn unix_ms(&self) -> i64 {
+        self.runtime.clock().unix_ms()
+    }
+
     /// Fires when the actor begins to stop.
     pub(crate) fn abort_signal(&self) -> tokio_util::sync::CancellationToken {
         self.tokens.abort.clone()
