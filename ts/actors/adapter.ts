@@ -13,6 +13,8 @@ import { type Bag, callers, NapiActorFactory, type NativeContext } from "../nati
 import { validate } from "../schema";
 import type { Caller } from "../types";
 import { actionNotFound, runAction } from "./action";
+import { Clock } from "./clock";
+import { Context } from "./context";
 import { Live, type Scene } from "./live";
 
 /** Stands before the name of an internal action that the actor itself asks for the ordinary way. */
@@ -77,10 +79,12 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
       }
     };
   };
-  const plain = (name: "onWake" | "onSleep" | "onDestroy"): Callback | undefined => {
+  const ending = (name: "onSleep" | "onDestroy"): Callback | undefined => {
     const written = definition.hook(name);
-    return written && hook((at) => written(at.context));
+    const clock = (at: Live): Clock => new Clock(at.bag, undefined, true);
+    return written && hook((at) => written(new Context(at, undefined, clock(at))));
   };
+  const onWake = definition.hook("onWake");
   const onMigrate = definition.hook("onMigrate");
   const onCreate = definition.hook("onCreate");
   const run = definition.run;
@@ -91,9 +95,9 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
     // Every start of an actor with a state has to look at its version.
     createVars: definition.hasVars || definition.hasState ? hook(createVars) : undefined,
     onMigrate: onMigrate && hook((at, { isNew }) => onMigrate(at.context, isNew === true)),
-    onWake: plain("onWake"),
-    onSleep: plain("onSleep"),
-    onDestroy: plain("onDestroy"),
+    onWake: onWake && hook((at) => onWake(at.context)),
+    onSleep: ending("onSleep"),
+    onDestroy: ending("onDestroy"),
     run: run && runner(run, live),
     actions: actionsOf(definition, live),
     encodeState: definition.hasState ? (bag: Bag) => liveOf(bag)?.encode() : undefined,

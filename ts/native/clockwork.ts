@@ -4,9 +4,9 @@
  * Tests put false ones in the place of the globals, and move or stop them at will;
  * calls and commits go on by the real ones.
  */
-const { setImmediate, setInterval } = globalThis;
+const { clearTimeout, setImmediate, setInterval, setTimeout } = globalThis;
 
 /** Milliseconds since some point of this environment. */
 const now: () => number = performance.now.bind(performance);
 
-export { now, setImmediate, setInterval };
+export { clearTimeout, now, setImmediate, setInterval, setTimeout };
