@@ -2,6 +2,7 @@
 
 import type { Call } from "../calls/call";
 import { callersError, RivetError } from "../errors";
+import { clockwork } from "../native-half";
 import { validate } from "../schema";
 import { Context } from "./context";
 import type { Live } from "./live";
@@ -25,9 +26,9 @@ export async function runAction<T>(
       const context = new Context(live, call);
       const schema = live.definition.argumentSchemas.get(name);
       const checked = schema === undefined ? args : await checkArguments(live, name, args);
-      const began = performance.now();
+      const began = clockwork.now();
       const given = action(context, ...checked);
-      const held = performance.now() - began;
+      const held = clockwork.now() - began;
       if (held > HELD_MS) warnOfHeld(live, name, held);
       let output = await given;
       const before = live.definition.hook("onBeforeActionResponse");
