@@ -56,7 +56,7 @@ export class ActorBag {
   durable = 0;
   /** Whether `keepalive` holds the process for it. */
   holds = false;
-  /** Outputs of calls in place that wait for a commit. */
+  /** Outputs that wait for a commit or for their turn. */
   held: HeldOutputs | undefined;
   /** The last state was handed over: no later change can be stored. */
   sealed = false;
@@ -124,10 +124,24 @@ export class ActorBag {
     return this.#abort.signal;
   }
 
+  /** Whether outputs wait that have to leave before any other. */
+  get holdsOutputs(): boolean {
+    return this.held !== undefined && this.held.size > 0;
+  }
+
   /** Keeps an output of a call in place until `commit` is durable. */
   hold(commit: number, output: Output): void {
     this.held ??= new HeldOutputs();
     this.held.hold(commit, output);
+  }
+
+  /** Keeps the place of an answer that takes the ordinary way, until `ticket` has it. */
+  keepPlace(ticket: number): void {
+    if (this.stopped !== undefined) return;
+    const gone = () => this.held?.leavePlace(ticket, this.durable);
+    if (!this.home.tickets.whenSettled(ticket, gone)) return;
+    this.held ??= new HeldOutputs();
+    this.held.keepPlace(ticket);
   }
 
   /** The actor begins to stop. */

@@ -294,6 +294,8 @@ export class ActionEntry implements Entry, OpenCall {
         outcome = thrown;
       }
     }
+    // Before Rust hears of it, which may answer at once.
+    if (this.#origin !== 0 && this.#bag.factory.gated) this.#bag.keepPlace(this.#origin);
     if (failed) {
       if (this.#origin !== 0) tickets.threw(this.#origin, outcome);
       native.finishCall(this.#bag.actor, this.#call, 1, encodeRecord(recordOf(outcome)));

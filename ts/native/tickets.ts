@@ -13,6 +13,8 @@ interface Waiting {
   bridged: boolean;
   holds: boolean;
   thrown: { thrown: unknown } | undefined;
+  /** Called when whoever waits was told. */
+  told: (() => void) | undefined;
 }
 
 export interface WaitOptions {
@@ -42,7 +44,8 @@ export class Tickets {
     return new Promise((resolve, reject) => {
       this.#last += 1;
       const ticket = this.#last;
-      this.#waiting.set(ticket, { resolve, reject, bridged, holds, thrown: undefined });
+      const waiting = { resolve, reject, bridged, holds, thrown: undefined, told: undefined };
+      this.#waiting.set(ticket, waiting);
       if (holds) this.#keepAlive.hold();
       try {
         start(ticket);
@@ -59,6 +62,7 @@ export class Tickets {
     if (waiting === undefined) return false;
     if (error === undefined) waiting.resolve(bytes);
     else this.#fail(waiting, readRecord(error));
+    waiting.told?.();
     return true;
   }
 
@@ -66,6 +70,7 @@ export class Tickets {
   abandon(ticket: number, reason: unknown): boolean {
     const waiting = this.#take(ticket);
     waiting?.reject(reason);
+    waiting?.told?.();
     return waiting !== undefined;
   }
 
@@ -73,6 +78,14 @@ export class Tickets {
   threw(ticket: number, thrown: unknown): void {
     const waiting = this.#waiting.get(ticket);
     if (waiting !== undefined) waiting.thrown = { thrown };
+  }
+
+  /** Has `told` called once whoever waits for a ticket was told. False when nobody waits. */
+  whenSettled(ticket: number, told: () => void): boolean {
+    const waiting = this.#waiting.get(ticket);
+    if (waiting === undefined) return false;
+    waiting.told = told;
+    return true;
   }
 
   #take(ticket: number): Waiting | undefined {
