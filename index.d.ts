@@ -105,7 +105,10 @@ export declare function actorContext(environment: number, actor: number): ActorC
 /** Admits a call in place: its number, or 0 when it must take the ordinary way. */
 export declare function admit(actor: number): number
 
-/** Settles `ticket` when the actor is durably destroyed. */
+/**
+ * Settles `ticket` with one byte when the generation is over: 1 when the actor is
+ * durably destroyed, 0 when it is still there.
+ */
 export declare function awaitDestroyed(context: ActorContext, ticket: number): void
 
 /** Settles `ticket` when every save that has begun is durable. */

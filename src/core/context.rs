@@ -323,14 +323,17 @@ impl ActorContext {
         self.0.is_destroy_requested()
     }
 
-    /// The host's word that the directory no longer has the actor.
-    pub fn mark_destroy_completed(&self) {
-        self.0.mark_destroy_completed();
+    /// The host's word on a generation that is over: whether the directory no longer
+    /// has the actor, or will not lose it by the end of this generation. The first
+    /// word holds.
+    pub fn mark_destruction(&self, destroyed: bool) {
+        self.0.mark_destruction(destroyed);
     }
 
-    /// Resolves when the actor is destroyed. Never, if it only sleeps.
-    pub async fn wait_for_destroy_completion(&self) {
-        self.0.wait_for_destroy_completion().await;
+    /// Resolves with `true` when the actor is destroyed, and with `false` when this
+    /// generation ended otherwise.
+    pub async fn wait_for_destroy_completion(&self) -> bool {
+        self.0.wait_for_destroy_completion().await
     }
 
     /// Opens a work region, which keeps the actor awake or holds its grace period
