@@ -12,7 +12,7 @@ import { callersError } from "../errors";
 import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
 import { validate } from "../schema";
 import type { Caller } from "../types";
-import { actionNotFound, runAction } from "./action";
+import { actionNotFound, forCaller, runAction } from "./action";
 import { Clock } from "./clock";
 import { Context } from "./context";
 import { Live, type Scene } from "./live";
@@ -75,7 +75,7 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
       try {
         return await at.during(() => body(at, payload));
       } catch (thrown) {
-        throw callersError(thrown, at.specifier);
+        throw forCaller(thrown, at);
       }
     };
   };

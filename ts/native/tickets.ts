@@ -5,6 +5,7 @@
  * kept for the caller, if that is here too: it becomes the `cause` of its error.
  */
 import { type ErrorRecord, fromRecord, readRecord, toBridge } from "./errors.js";
+import { StartFailures } from "./failures.js";
 import type { KeepAlive } from "./keepalive.js";
 
 interface Waiting {
@@ -25,6 +26,8 @@ export interface WaitOptions {
 }
 
 export class Tickets {
+  /** What starts failed with that somebody may wait for. */
+  readonly failures = new StartFailures();
   #last = 0;
   readonly #waiting = new Map<number, Waiting>();
   readonly #keepAlive: KeepAlive;
@@ -63,6 +66,7 @@ export class Tickets {
     if (error === undefined) waiting.resolve(bytes);
     else this.#fail(waiting, readRecord(error));
     waiting.told?.();
+    this.#rest();
     return true;
   }
 
@@ -71,6 +75,7 @@ export class Tickets {
     const waiting = this.#take(ticket);
     waiting?.reject(reason);
     waiting?.told?.();
+    this.#rest();
     return waiting !== undefined;
   }
 
@@ -97,6 +102,11 @@ export class Tickets {
   }
 
   #fail(waiting: Waiting, record: ErrorRecord): void {
-    waiting.reject(waiting.bridged ? toBridge(record) : fromRecord(record, waiting.thrown));
+    const cause = waiting.thrown ?? this.failures.causeOf(record);
+    waiting.reject(waiting.bridged ? toBridge(record) : fromRecord(record, cause));
+  }
+
+  #rest(): void {
+    if (this.#waiting.size === 0) this.failures.clear();
   }
 }
