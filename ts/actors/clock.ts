@@ -10,7 +10,7 @@
 import type { Call } from "../calls/call";
 import { withoutStack } from "../codec/parts";
 import { checkKeys, describe } from "../definition/keys";
-import { type ActorSpecifier, invalidArgument, RivetError } from "../errors";
+import { checkedArgument, invalidArgument, RivetError } from "../errors";
 import { type Bag, clockNow, clockSleep, type SleepStop } from "../native-half";
 import type { SleepOptions } from "../types";
 
@@ -54,11 +54,9 @@ export class Clock {
 }
 
 function readSignal(options: SleepOptions): AbortSignal | undefined {
-  try {
-    checkKeys(options, { place: "options of clock.sleep()", known: ["signal"] });
-  } catch (error) {
-    throw Object.assign(error as TypeError, { group: "actor", code: "invalid_argument" });
-  }
+  checkedArgument(() =>
+    checkKeys(options, { place: "options of clock.sleep()", known: ["signal"] }),
+  );
   const { signal } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw invalidArgument(`signal of clock.sleep() is ${describe(signal)}, not an AbortSignal`);
@@ -68,8 +66,7 @@ function readSignal(options: SleepOptions): AbortSignal | undefined {
 
 /** `actor.aborted`. */
 function aborted(bag: Bag): RivetError {
-  const { actorId, generation, key } = bag.identity;
-  const actor: ActorSpecifier = { actorId, generation, key: key.join("/") };
+  const actor = bag.specifier;
   const stops = bag.abortReason !== undefined || bag.stopped !== undefined;
   const message = stops
     ? "the sleep was ended: the actor stops"

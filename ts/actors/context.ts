@@ -8,7 +8,7 @@
 import type { Call } from "../calls/call";
 import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
-import { RivetError } from "../errors";
+import { invalidArgument, RivetError } from "../errors";
 import type { Logger } from "../log";
 import { clockNow, dispatch, unbridged } from "../native-half";
 import type { Caller, SaveOptions } from "../types";
@@ -165,7 +165,7 @@ function readSaveOptions(options: SaveOptions): {
 
 function checkPromise(promise: unknown, method: string): void {
   if (typeof (promise as { then?: unknown } | undefined)?.then !== "function") {
-    throw new TypeError(`${method} takes a promise`);
+    throw invalidArgument(`${method} takes a promise`);
   }
 }
 

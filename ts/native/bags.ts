@@ -6,7 +6,7 @@
  */
 import { setMaxListeners } from "node:events";
 import type { ActorContext } from "../../index.js";
-import { fromRecord, type RivetError } from "./errors.js";
+import { type ErrorActor, fromRecord, type RivetError } from "./errors.js";
 import type { Factory } from "./factory.js";
 import { HeldOutputs, type Output } from "./gate.js";
 import type { Tickets } from "./tickets.js";
@@ -165,12 +165,25 @@ export class ActorBag {
   /** Why nothing more happens in this generation. */
   stoppedError(): RivetError {
     if (this.stopped !== undefined) return this.stopped.error;
-    const { actorId, generation } = this.identity;
     return fromRecord({
       group: "actor",
       code: "stopping",
       message: "actor is stopping",
-      actor: { actorId, generation },
+      actor: this.specifier,
     });
   }
+
+  /** The form that errors carry. */
+  get specifier(): ErrorActor {
+    const { actorId, generation, key } = this.identity;
+    return { actorId, generation, key: displayKey(key) };
+  }
+}
+
+/** A key for people, as the Rust side has it: no two look the same. */
+function displayKey(key: ActorIdentity["key"]): string {
+  if (key.length === 0) return "/";
+  return key
+    .map((part) => (part === "" ? "\\0" : String(part).replace(/[\\/]/g, "\\$&")))
+    .join("/");
 }

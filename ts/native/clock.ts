@@ -61,13 +61,12 @@ export async function clockSleep(
 }
 
 function over(bag: ActorBag): Error {
-  const { actorId, generation } = bag.identity;
   return withoutStack({
     group: "actor",
     code: "aborted",
     message: "the actor stops",
     public: true,
     statusCode: 400,
-    actor: { actorId, generation },
+    actor: bag.specifier,
   });
 }

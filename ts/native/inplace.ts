@@ -166,13 +166,12 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
 }
 
 function timeout(bag: ActorBag): RivetError {
-  const { actorId, generation } = bag.identity;
   return fromRecord({
     group: "actor",
     code: "action_timed_out",
     message: "Action timed out",
     public: true,
     statusCode: 408,
-    actor: { actorId, generation },
+    actor: bag.specifier,
   });
 }
