@@ -18,7 +18,6 @@ use crate::time::{Clock, Duration};
 /// The time of the place that an actor runs in, in milliseconds since the epoch; of
 /// the machine when the generation is over.
 #[napi(catch_unwind)]
-#[expect(clippy::cast_precision_loss, reason = "times stay below 2^53 for 280,000 years")]
 pub fn clock_now(actor: f64) -> f64 {
     trip();
     let now = match env::context(actor) {
