@@ -227,7 +227,13 @@ describe("c.clock.sleep()", () => {
     assert.ok(refused > 0);
     const before = refused;
     await until(() => refused > before, "it is refused also when the actor has stopped");
+    const then = refused;
+    await new Promise((resolve) => setTimeout(resolve, 20));
     loop = false;
+    assert.ok(
+      refused - then < 10,
+      `refused ${refused - then} times in 20 ms: nothing slows it down`,
+    );
   });
 
   it("works in onSleep, whose actor has begun to stop", async () => {

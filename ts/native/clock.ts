@@ -3,12 +3,14 @@
  *
  * 1. A sleep ends once: when it is due, when one of its stops fires, or with the generation.
  * 2. A sleep does not hold the process: what waits for it does, or does not.
- * 3. One that is due when it begins, or whose actor has stopped already, ends after the loop has turned:
- *    whoever sleeps again and again must not starve it.
+ * 3. One that is due when it begins, or that may not begin, ends after the loop has turned: whoever sleeps
+ *    again and again must not starve it.
+ * 4. Whoever ignores that sleeps may not begin any more is slowed down, step by step to once a second: a
+ *    loop that catches everything would else burn the thread for as long as the process lives.
  */
 import * as native from "../../index.js";
 import type { ActorBag } from "./bags.js";
-import { setImmediate } from "./clockwork.js";
+import { later, setImmediate } from "./clockwork.js";
 import { withoutStack } from "./errors.js";
 import { onAbort } from "./listen.js";
 
@@ -42,7 +44,8 @@ export async function clockSleep(
   const start = (ticket: number): void => {
     const sleep = fired === undefined ? native.beginSleep(bag.actor, ms, ticket) : 0;
     if (sleep === 0) {
-      setImmediate(() => tickets.abandon(ticket, fired?.reason() ?? over(bag)));
+      const refuse = () => tickets.abandon(ticket, fired?.reason() ?? over(bag));
+      refuseSoon(fired?.signal ?? bag.abortSignal, refuse);
       return;
     }
     for (const { signal, reason } of stops) {
@@ -58,6 +61,23 @@ export async function clockSleep(
     for (const stop of unlisten) stop();
   }
   if (ms <= 0) await new Promise<void>((turned) => setImmediate(turned));
+}
+
+/** How many sleeps were refused because of a signal. */
+const refused = new WeakMap<AbortSignal, number>();
+
+/** From this many on refusals are slowed down. */
+const PATIENCE = 8;
+
+/** How slow they become, in milliseconds. */
+const SLOWEST_MS = 1_000;
+
+/** See (3) and (4). */
+function refuseSoon(signal: AbortSignal, refuse: () => void): void {
+  const before = refused.get(signal) ?? 0;
+  refused.set(signal, before + 1);
+  if (before < PATIENCE) setImmediate(refuse);
+  else later(Math.min(2 ** (before - PATIENCE), SLOWEST_MS), refuse);
 }
 
 function over(bag: ActorBag): Error {

@@ -55,21 +55,35 @@ export const holdProcess: () => Hold = isReal(timers.setInterval, "setInterval")
   ? timers.setInterval.bind(undefined, () => {}, FAR_MS)
   : () => new MessageChannel().port1.on("message", () => {});
 
+const timersAreReal =
+  isReal(timers.setTimeout, "setTimeout") && isReal(timers.clearTimeout, "clearTimeout");
+
 /**
  * Calls back after `ms` milliseconds, at most {@link FAR_MS}; returns how to prevent that.
  */
-export const after: (ms: number, callback: () => void) => () => void =
-  isReal(timers.setTimeout, "setTimeout") && isReal(timers.clearTimeout, "clearTimeout")
-    ? timeout(timers.setTimeout, timers.clearTimeout)
-    : throughSignal;
+export const after: (ms: number, callback: () => void) => () => void = timersAreReal
+  ? throughTimer(timers.setTimeout, timers.clearTimeout)
+  : throughSignal;
 
-function timeout(set: typeof setTimeout, clear: typeof clearTimeout): typeof after {
+/** The same, without holding the process meanwhile. */
+export const later: (ms: number, callback: () => void) => void = timersAreReal
+  ? unheld(timers.setTimeout)
+  : throughSignal;
+
+function throughTimer(set: typeof setTimeout, clear: typeof clearTimeout): typeof after {
   return (ms, callback) => {
     const timer = set(callback, ms);
     return () => clear(timer);
   };
 }
 
+function unheld(set: typeof setTimeout): typeof later {
+  return (ms, callback) => {
+    set(callback, ms).unref();
+  };
+}
+
+/** A signal of Node.js has a timer of its own, which holds nothing. */
 function throughSignal(ms: number, callback: () => void): () => void {
   const signal = AbortSignal.timeout(Math.ceil(ms));
   signal.addEventListener("abort", callback, { once: true });
