@@ -105,7 +105,10 @@ export declare function actorContext(environment: number, actor: number): ActorC
 /** Admits a call in place: its number, or 0 when it must take the ordinary way. */
 export declare function admit(actor: number): number
 
-/** Settles `ticket` when the actor is durably destroyed. */
+/**
+ * Settles `ticket` with one byte when the generation is over: 1 when the actor is
+ * durably destroyed, 0 when it is still there.
+ */
 export declare function awaitDestroyed(context: ActorContext, ticket: number): void
 
 /** Settles `ticket` when every save that has begun is durable. */
@@ -128,6 +131,14 @@ export declare function awaitTrackedWork(context: ActorContext, ticket: number, 
 export declare function beginRegion(actor: number, kind: number): number
 
 /**
+ * Begins a sleep of an actor for `ms` milliseconds, for ever if that is infinite.
+ * Settles `ticket` when it is due, given up, or ended by the generation
+ * (`actor.aborted`). Its number, or 0 when the generation is over: then nobody may be
+ * left to settle `ticket`.
+ */
+export declare function beginSleep(actor: number, ms: number, ticket: number): number
+
+/**
  * Ends a generation whose memory is void, with the record of why: everything open
  * is answered with it, and nothing of the memory is saved.
  */
@@ -141,6 +152,12 @@ export declare function cancel(host: number, ticket: number): void
 
 /** The caller of a call gave up. The function goes on, and is told. */
 export declare function cancelCall(actor: number, call: number): void
+
+/**
+ * The time of the place that an actor runs in, in milliseconds since the epoch; of
+ * the machine when the generation is over.
+ */
+export declare function clockNow(actor: number): number
 
 /**
  * Begins a commit of the state, or with null says that nothing changed after
@@ -157,6 +174,9 @@ export declare function complete(actor: number, ticket: number, status: number, 
 
 /** Ends a work region. False when it had ended, perhaps with its generation. */
 export declare function endRegion(actor: number, region: number): boolean
+
+/** Gives up a sleep of an actor by its number. False when it has ended. */
+export declare function endSleep(actor: number, sleep: number): boolean
 
 /**
  * Finds (`get`), finds or creates (`getOrCreate`), or creates (`create`) an actor

@@ -8,11 +8,15 @@ import {
   type ActorRow,
   type CallerKind,
   type CallScope,
+  clockNow,
+  clockSleep,
+  clockwork,
   dispatch,
   type Hold,
   type HostHandle,
   type ListedActor,
   NapiActorFactory,
+  type SleepStop,
   type Target,
   unbridged,
 } from "./native";
@@ -26,9 +30,10 @@ export type {
   Hold,
   HostHandle as Host,
   ListedActor,
+  SleepStop,
   Target,
 };
-export { dispatch, NapiActorFactory, unbridged };
+export { clockNow, clockSleep, clockwork, dispatch, NapiActorFactory, unbridged };
 
 /** Callers by their number at the boundary. */
 export const callers = ["client", "actor", "local", "schedule"] as const;

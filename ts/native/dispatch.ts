@@ -252,6 +252,7 @@ export class Dispatch {
       instanceOf(this.#environment, of),
     );
     this.#bags.set(job.actor, bag);
+    this.#tickets.failures.forget(identity.actorId);
   }
 
   #logged(job: Records): void {

@@ -8,6 +8,8 @@ import { once } from "./once.js";
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
 export { ActorContext } from "../../index.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
+export { clockNow, clockSleep, type SleepStop } from "./clock.js";
+export * as clockwork from "./clockwork.js";
 export { bagOf } from "./context.js";
 export type { Dispatch, LogLevel, LogLine } from "./dispatch.js";
 export {

@@ -7,7 +7,7 @@ import { readKey } from "../calls/key";
 import { checkKeys, describe } from "../definition/keys";
 import { messageOf } from "../errors";
 import type { Logging } from "../log";
-import type { Hold, Host } from "../native-half";
+import { clockwork, type Hold, type Host } from "../native-half";
 import type {
   ActorHandle,
   ActorKey,
@@ -152,14 +152,14 @@ export class Registry<U extends Definitions = Definitions> {
   }
 
   async #close(deadline: number): Promise<ShutdownReport> {
-    const began = performance.now();
+    const began = clockwork.now();
     const closing = this.#opening.close();
     const host = await within(deadline, closing);
     if (host === undefined) {
       void this.#closeLate(closing);
       return { drained: 0, notDrained: [] };
     }
-    const left = Math.max(0, Math.round(deadline - (performance.now() - began)));
+    const left = Math.max(0, Math.round(deadline - (clockwork.now() - began)));
     const report = await host.shutdown(left);
     this.#opening.ended();
     return {
@@ -188,14 +188,14 @@ export class Registry<U extends Definitions = Definitions> {
 
 /** What `promise` gives, or `undefined` once `ms` milliseconds are over. */
 async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
+  let prevent: (() => void) | undefined;
   const over = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined);
+    prevent = clockwork.after(ms, () => resolve(undefined));
   });
   try {
     return await Promise.race([promise, over]);
   } finally {
-    clearTimeout(timer);
+    prevent?.();
   }
 }
 

@@ -231,6 +231,9 @@ impl Actor {
                     if let Some(state) = origin.state {
                         machine.state.current = state;
                     }
+                    // First, since what the author's side holds may have been made
+                    // before what the gate holds, and knows its place among it.
+                    machine.deliver(ActorEvent::Committed { number, result: Ok(()) });
                     for output in machine.gate.durable(number) {
                         machine.effects.push_back(Effect::Release(output));
                     }
@@ -241,7 +244,6 @@ impl Actor {
                         machine.saves.written_directly(origin.revision, now)
                     };
                     tell(machine, waiters, &Ok(()));
-                    machine.deliver(ActorEvent::Committed { number, result: Ok(()) });
                     None
                 }
                 Err(error) if self.retries(&error) => {

@@ -24,6 +24,8 @@ pub(super) enum Effect {
     SendIntent,
     /// Let an output leave.
     Release(Output),
+    /// Tell whoever waited on the clock that it is time.
+    EndWait(Reply<()>),
     /// Write to the log.
     Log(LogLine),
     /// Begin the task that waits for the grace period to end.

@@ -24,6 +24,7 @@ use super::gate::{CommitNumber, Gate, Held, Required};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
 use super::run_handler::RunHandler;
 use super::save_queue::SaveQueue;
+use super::waits::Waits;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::{ActorConfig, Durability};
 use crate::core::warnings::WarningWindows;
@@ -78,6 +79,7 @@ pub(super) struct Machine {
     pub(super) saves: SaveQueue<Reply<()>>,
     pub(super) gate: Gate<Output>,
     pub(super) run: RunHandler,
+    pub(super) waits: Waits<Reply<()>>,
     pub(super) state: StateCell,
     pub(super) grace: Option<Grace>,
     /// Attempts of `run` that were replaced and have not ended; they hold the actor
@@ -123,6 +125,7 @@ impl Machine {
             saves: SaveQueue::new(config.state_save_interval),
             gate: Gate::new(config.durability),
             run: RunHandler::new(config.restarts_run),
+            waits: Waits::new(),
             state: StateCell::default(),
             grace: None,
             replaced_runs: 0,
@@ -342,6 +345,7 @@ impl Machine {
             self.saves.due().filter(|_| saves_now),
             self.calls.next_deadline(),
             self.run.restart_due(),
+            self.waits.next_due(),
             self.snapshot.as_ref().map(|snapshot| snapshot.deadline),
         ]
         .into_iter()

@@ -30,6 +30,7 @@ pub mod run_handler;
 pub mod save_queue;
 mod shutdown;
 mod startup;
+pub mod waits;
 mod work;
 
 use std::panic::AssertUnwindSafe;
@@ -186,6 +187,7 @@ impl Actor {
                 }
             }
             Effect::Release(output) => output.leave(),
+            Effect::EndWait(reply) => reply.send(Ok(())),
             Effect::Log(line) => (line.0)(),
             Effect::BeginGrace(reason) => self.begin_grace(reason),
             Effect::Break(error) => self.break_generation(error),
@@ -208,6 +210,7 @@ impl Actor {
             self.tokens.deadline.cancel();
         }
         self.tokens.over.cancel();
+        self.end_waits();
         self.metrics.stop();
         self.host.stopped(&self.context(), outcome);
     }
@@ -257,6 +260,7 @@ impl Timed for Actor {
             self.time_out_calls(machine, now);
             self.time_out_snapshot(machine, now);
             self.restart_due_run(machine, now);
+            waits::end_due_waits(machine, now);
             if machine.idle_elapsed(now) {
                 machine.restart_idle();
                 self.idle_sleep(machine);

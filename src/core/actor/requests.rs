@@ -12,6 +12,7 @@ use super::effect::{Effect, Output};
 use super::gate::{CommitNumber, Required};
 use super::lifecycle::{First, Grace, LifecycleError, Phase, StopReason};
 use super::machine::{self, Machine};
+use super::run::note_run;
 use crate::core::behavior::{ActorEvent, CallId, call_given_up};
 use crate::core::context::{Admission, CallRequest};
 use crate::core::warnings::{Charge, Verdict, WarningKind};
@@ -286,6 +287,7 @@ impl Actor {
                     drained: Arc::default(),
                 });
                 machine.run.stop();
+                note_run(machine);
                 machine.deliver(ActorEvent::Abort(reason));
                 machine.effects.push_back(Effect::BeginGrace(reason));
             }

@@ -84,7 +84,8 @@ impl Actor {
     }
 }
 
-fn note_run(machine: &mut Machine) {
+/// Brings what `run` holds up to date.
+pub(super) fn note_run(machine: &mut Machine) {
     machine.activity.run_active = machine.run.is_active() || machine.replaced_runs > 0;
     machine.activity.run_restarting = machine.run.is_restarting();
 }

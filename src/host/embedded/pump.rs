@@ -176,8 +176,8 @@ impl EmbeddedHost {
         let answer = self.store.destroy(row.number);
         let delete = async move {
             let result = answer.await;
-            if let (Ok(_), Some(last)) = (&result, &last) {
-                last.mark_destroy_completed();
+            if let Some(last) = &last {
+                last.mark_destruction(result.is_ok());
             }
             host.deleted(id, result.map(drop).map_err(Error::from));
         };

@@ -263,12 +263,12 @@ fn a_start_that_was_ended_meanwhile_does_not_start() {
 fn a_completed_destroy_stays_completed() {
     let mut life = started();
     assert_eq!(life.mark_destroy_requested(), First(true));
-    assert!(!life.destroy_completed());
-    life.mark_destroy_completed();
+    assert_eq!(life.destruction(), Destruction::Open);
+    life.mark_destruction(true);
 
     assert_eq!(life.mark_destroy_requested(), First(false));
 
-    assert!(life.destroy_completed());
+    assert_eq!(life.destruction(), Destruction::Completed);
 }
 
 #[test]
