@@ -8,7 +8,7 @@
 import { Call } from "../calls/call";
 import { copy, decode, encode } from "../codec";
 import type { Definition, Hook } from "../definition";
-import { callersError } from "../errors";
+import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
 import { validate } from "../schema";
 import type { Caller } from "../types";
@@ -113,6 +113,9 @@ function runner(run: Hook, live: (payload: Payload) => Live): Callback {
     try {
       await at.during(() => run(at.context));
     } catch (thrown) {
+      if (!isRivetErrorCode(thrown, "actor", "aborted")) {
+        at.log.error({ msg: `run failed: ${messageOf(thrown)}`, error: thrown });
+      }
       throw callersError(thrown, at.specifier);
     }
     return true;

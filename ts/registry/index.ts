@@ -135,8 +135,9 @@ export class Registry<U extends Definitions = Definitions> {
    * Lets every actor come to rest and closes the storage. Called again it gives the same report.
    * What is called afterwards is refused.
    */
-  shutdown(options: ShutdownOptions = {}): Promise<ShutdownReport> {
-    this.#shutdown ??= this.#close(readDeadline(options));
+  async shutdown(options: ShutdownOptions = {}): Promise<ShutdownReport> {
+    const deadline = readDeadline(options);
+    this.#shutdown ??= this.#close(deadline);
     return this.#shutdown;
   }
 

@@ -46,7 +46,8 @@ impl Actor {
             end
         });
         if let (RunEnd::Failed | RunEnd::RestartAt(_), Some(error)) = (end, failure) {
-            tracing::error!(actor_id = %self.identity.id, %error, "the run handler failed");
+            // The author's side has what was thrown, and logs it.
+            tracing::debug!(actor_id = %self.identity.id, %error, "the run handler failed");
         }
     }
 
