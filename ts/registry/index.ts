@@ -135,10 +135,14 @@ export class Registry<U extends Definitions = Definitions> {
    * Lets every actor come to rest and closes the storage. Called again it gives the same report.
    * What is called afterwards is refused.
    */
-  async shutdown(options: ShutdownOptions = {}): Promise<ShutdownReport> {
-    const deadline = readDeadline(options);
-    this.#shutdown ??= this.#close(deadline);
-    return this.#shutdown;
+  shutdown(options: ShutdownOptions = {}): Promise<ShutdownReport> {
+    try {
+      const deadline = readDeadline(options);
+      this.#shutdown ??= this.#close(deadline);
+      return this.#shutdown;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /**
