@@ -16,6 +16,7 @@ import {
   type HostHandle,
   type ListedActor,
   NapiActorFactory,
+  once,
   type SleepStop,
   type Target,
   unbridged,
@@ -33,7 +34,7 @@ export type {
   SleepStop,
   Target,
 };
-export { clockNow, clockSleep, clockwork, dispatch, NapiActorFactory, unbridged };
+export { clockNow, clockSleep, clockwork, dispatch, NapiActorFactory, once, unbridged };
 
 /** Callers by their number at the boundary. */
 export const callers = ["client", "actor", "local", "schedule"] as const;

@@ -37,6 +37,7 @@ export type {
   Target,
 } from "./host.js";
 export type { CallScope } from "./inplace.js";
+export { once } from "./once.js";
 export { CoreRegistry } from "./registry.js";
 export { CancellationToken } from "./token.js";
 

@@ -315,20 +315,19 @@ impl Lifecycle {
     pub fn admit(&self) -> Result<(), Refusal> {
         let error = match self.phase {
             _ if self.destroy_requested => LifecycleError::Destroying,
-            Phase::Started | Phase::SleepGrace if self.closed => {
-                // It was asked to end, so nobody did wrong who comes now.
-                return Err(Refusal { error: LifecycleError::Stopping, warning: None });
+            Phase::Started | Phase::SleepGrace if !self.closed => return Ok(()),
+            Phase::Started | Phase::SleepGrace | Phase::SleepFinalize | Phase::DestroyGrace => {
+                LifecycleError::Stopping
             }
-            Phase::Started | Phase::SleepGrace => return Ok(()),
-            Phase::SleepFinalize | Phase::DestroyGrace => LifecycleError::Stopping,
             Phase::Destroying | Phase::Terminated => LifecycleError::Destroying,
             Phase::Loading => LifecycleError::NotReady,
         };
-        let warning = match error {
+        let kind = match error {
             LifecycleError::NotReady => WarningKind::SelfCallRisk,
             _ => WarningKind::WorkSentToStoppingInstance,
         };
-        Err(Refusal { error, warning: Some(warning) })
+        // Whoever comes to one that makes room for the next did nothing wrong.
+        Err(Refusal { error, warning: (!self.closed).then_some(kind) })
     }
 
     /// Ends the loading. `None`, and no change, unless it was loading: a failed
