@@ -16,11 +16,11 @@ import {
   type HostHandle,
   type ListedActor,
   NapiActorFactory,
-  once,
   type SleepStop,
   type Target,
   unbridged,
 } from "./native";
+import { once } from "./native/once";
 
 export type {
   ActorBag as Bag,
