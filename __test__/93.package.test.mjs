@@ -277,5 +277,6 @@ describe("an addon that cannot be loaded", () => {
       path: "/nowhere/greenroom.node",
       reason: "there is no such file",
     });
+    assert.match(error.message, /correct or unset it/);
   });
 });

@@ -11,6 +11,9 @@ import { RivetError } from "./errors.js";
 /** The folder of the package. */
 const ROOT = resolve(__dirname, "..", "..");
 
+/** How Linux (for what a library lacks), macOS and then all of them name a file that does not load. */
+const FILE_NAMED = [/required by (.+\.node)\)/, /^dlopen\((.+?\.node)\b/, /^(.+?\.node)\b/];
+
 /** One way in which the addon was looked for. */
 interface Attempt {
   readonly path: string;
@@ -70,15 +73,17 @@ function attempt(failure: unknown): Attempt {
   if (missing !== undefined && (missing.startsWith(".") || isAbsolute(missing)))
     return { path: resolve(ROOT, missing), reason: "there is no such file" };
   if (missing !== undefined) return { path: missing, reason: "it is not installed" };
-  const file = /(\S[^:]*\.node)\b/.exec(reason)?.[1];
+  const file = FILE_NAMED.map((pattern) => pattern.exec(reason)?.[1]).find(Boolean);
   return { path: file ?? "to load it", reason };
 }
 
 function advice(tried: readonly Attempt[], { platform, arch, libc }: Machine): string[] {
+  const override = process.env.NAPI_RS_NATIVE_LIBRARY_PATH;
+  if (override)
+    return ["NAPI_RS_NATIVE_LIBRARY_PATH names what does not load: correct or unset it"];
   const { name, optionalDependencies, napi } = readManifest();
-  const wanted = tried
-    .map(({ path }) => path)
-    .find((path) => path.startsWith(`${napi.packageName}-`));
+  const asked = tried.map(({ path }) => path).filter((path) => !path.includes("wasi"));
+  const wanted = asked.find((path) => path.startsWith(`${napi.packageName}-`));
   const offered = Object.keys(optionalDependencies ?? {});
   const reasons = tried.map(({ reason }) => reason).join("\n");
   const floor = /GLIBC_([\d.]+)' not found/.exec(reasons)?.[1];
@@ -89,7 +94,9 @@ function advice(tried: readonly Attempt[], { platform, arch, libc }: Machine): s
     return [`there is no prebuilt addon for ${platform} ${arch}: build one from the repository`];
   }
   const broken = tried.some(({ path, reason }) => reason.includes(path));
-  if (broken) return ["the file is damaged or made for another platform: install greenroom again"];
+  if (broken) return [`the file is damaged or made for another platform: install ${name} again`];
+  // What is published names its addons; a clone has built none yet.
+  if (offered.length === 0) return ["in a clone of the repository: npm run build"];
   return [
     `install ${name} on the platform where it runs, with optional dependencies (no --omit=optional);`,
     "where a lock file was made on another platform, remove it and node_modules, and install again;",
