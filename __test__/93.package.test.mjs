@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { after, before, describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import { promisify } from "node:util";
 import ts from "typescript";
 import { fencesOf } from "../scripts/lib/fences.mjs";
@@ -74,18 +74,25 @@ async function runTwice(folder, node, name, code) {
   return printed;
 }
 
-let released;
-before(async () => {
-  const [main, platform] = [inWork("main"), inWork("platform")];
-  layOutMain(main);
-  layOutPlatform(platform, here, inRoot(here.file));
-  released = await projectWith("released", {
-    greenroom: await pack(main, work),
-    [packageOf(here)]: await pack(platform, work),
-  });
-});
+const [main, platform] = [inWork("main"), inWork("platform")];
+layOutMain(main);
+layOutPlatform(platform, here, inRoot(here.file));
+const tarballs = {
+  greenroom: await pack(main, work),
+  [packageOf(here)]: await pack(platform, work),
+};
 
-describe("the packages that are published", () => {
+let released;
+/** Why npm can install nothing, where that is so and may be. */
+let skip = false;
+try {
+  released = await projectWith("released", tarballs);
+} catch (error) {
+  if (process.env.CI) throw error;
+  skip = error.message;
+}
+
+describe("the packages that are published", { skip }, () => {
   it("leave the addon to the package of the platform, of which there is one for each", () => {
     const main = path.join(released, "node_modules", "greenroom");
     const installed = JSON.parse(readFileSync(path.join(main, "package.json"), "utf8"));
@@ -195,7 +202,7 @@ describe("the packages that are published", () => {
   });
 });
 
-describe("what npm packs in a clone", () => {
+describe("what npm packs in a clone", { skip }, () => {
   it("holds the addon of this machine, and runs the README's actor without another package", async () => {
     const local = await projectWith("local", {
       greenroom: await pack(ROOT, inWork("local-tarball")),
@@ -205,7 +212,7 @@ describe("what npm packs in a clone", () => {
   });
 });
 
-describe("an addon that cannot be loaded", () => {
+describe("an addon that cannot be loaded", { skip }, () => {
   const machine = [process.platform, process.arch, here.libc].filter(Boolean).join(".*");
 
   /** The project without its addon, or with `content` for it; gives the error of a program there. */
