@@ -169,13 +169,16 @@ describe('reload: "now"', () => {
       "slow begins",
     );
 
-    const two = inFolder(folder, { counter: counter("two") }, { reload: "now" });
+    const more = { actions: { added: (c) => `added ${c.state.n}` } };
+    const two = inFolder(folder, { counter: counter("two", more) }, { reload: "now" });
     await joined(two);
     const next = handleOf(one).add();
+    const added = handleOf(two).added();
     gate.resolve();
 
     assert.equal(await slow, "finished");
     assert.equal(await next, "two 112");
+    assert.equal(await added, "added 112");
     assert.deepEqual(seen.sort(), ["run ended", "slept"]);
   });
 

@@ -41,8 +41,8 @@ async function restarts(t, command, extension) {
   const server = start(command(packages));
 
   const before = await get(await server.says(/port (\d+)/));
-  edit(`actors${extension}`, "one ", "two ");
-  const after = await get(await server.says(/port (\d+)/, 2));
+  const save = edit(`actors${extension}`, "one ", "two ");
+  const after = await get(await server.says(/port (\d+)/, 2, save));
 
   assert.match(before, /^one 1 \d+$/);
   assert.match(after, /^two 2 \d+$/);
@@ -83,10 +83,8 @@ server.listen(0, () => console.log("port " + server.address().port));
     const port = await server.says(/port (\d+)/);
 
     const answers = [await get(port)];
-    edit("actors.ts", "one ", "two ");
-    await getUntil(port, "", "two", answers);
-    edit("actors.ts", "two ", "three ");
-    await getUntil(port, "", "three", answers);
+    await getUntil(port, "", "two", answers, edit("actors.ts", "one ", "two "));
+    await getUntil(port, "", "three", answers, edit("actors.ts", "two ", "three "));
 
     const counted = answers.map((answer) => Number(answer.split(" ")[1]));
     assert.deepEqual(

@@ -40,10 +40,8 @@ export const registry = setup({ use: { counter }, storage: "data", reload: "now"
 
   const answers = [await get(port, "add")];
   const pid = await get(port, "pid");
-  edit("actors.js", '"one "', '"two "');
-  await getUntil(port, "add", "two", answers);
-  edit("actors.js", '"two "', '"three "');
-  await getUntil(port, "add", "three", answers);
+  await getUntil(port, "add", "two", answers, edit("actors.js", '"one "', '"two "'));
+  await getUntil(port, "add", "three", answers, edit("actors.js", '"two "', '"three "'));
 
   assert.equal(answers[0], "one 1");
   const counted = answers.map((answer) => Number(answer.split(" ")[1]));

@@ -35,17 +35,25 @@ export function projectIn(t, packages, files) {
       servers.push(server);
       return server;
     },
-    /** Edits a file as an author does. */
+    /**
+     * Edits a file as an author does. Gives how to save it once more: watchers miss what is saved
+     * before they watch it, or within some 50 ms of an earlier save.
+     */
     edit(name, from, to) {
       const file = path.join(folder, name);
       const content = readFileSync(file, "utf8");
       if (!content.includes(from)) throw new Error(`${name} has no ${from}`);
-      writeFileSync(file, content.replaceAll(from, to));
+      const save = () => writeFileSync(file, content.replaceAll(from, to));
+      save();
+      return save;
     },
   };
 }
 
 const LIMIT_MS = 60_000;
+
+/** After how long without an effect a file is saved once more. */
+const SAVE_AGAIN_MS = 5_000;
 
 /** A program that serves, and all that it starts. */
 class Server {
@@ -83,19 +91,23 @@ class Server {
   }
 
   /** What `pattern` catches in the output when it is there for the `count`th time. */
-  async says(pattern, count = 1) {
+  async says(pattern, count = 1, save = () => {}) {
     const found = () => [...this.#output.matchAll(new RegExp(pattern, "g"))][count - 1];
-    const timer = setTimeout(() => this.#changed(), LIMIT_MS);
+    const timer = setInterval(() => {
+      save();
+      this.#changed();
+    }, SAVE_AGAIN_MS);
     const end = Date.now() + LIMIT_MS;
     while (found() === undefined) {
       if (Date.now() >= end || this.#child.exitCode !== null) {
+        clearInterval(timer);
         throw new Error(`the server never said ${pattern}; it printed\n${this.#output}`);
       }
       await new Promise((resolve) => {
         this.#changed = resolve;
       });
     }
-    clearTimeout(timer);
+    clearInterval(timer);
     return found()[1];
   }
 }
@@ -110,14 +122,22 @@ export async function get(port, page = "") {
   return body;
 }
 
-/** The text that is answered once it begins with `start`; every answer is kept in `answers`. */
-export async function getUntil(port, page, start, answers) {
+/**
+ * The text that is answered once it begins with `start`; every answer is kept in `answers`. `save`
+ * saves the edit that this waits for once more.
+ */
+export async function getUntil(port, page, start, answers, save) {
   const end = Date.now() + LIMIT_MS;
+  let again = Date.now() + SAVE_AGAIN_MS;
   for (;;) {
     const answer = await get(port, page);
     answers.push(answer);
     if (answer.startsWith(start)) return answer;
     if (Date.now() > end) throw new Error(`no answer begins with ${start}: ${answers.join(", ")}`);
+    if (Date.now() > again) {
+      again += SAVE_AGAIN_MS;
+      save();
+    }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
