@@ -111,11 +111,12 @@ function thisMachine(): Machine {
 }
 
 function libcHere(): string {
-  // The report looks at network interfaces otherwise, which may take seconds.
-  (process.report as { excludeNetwork?: boolean }).excludeNetwork = true;
-  const { header } = process.report.getReport() as {
-    header?: { glibcVersionRuntime?: string };
-  };
+  // Other runtimes than Node.js may have none.
+  const report = process.report as NodeJS.ProcessReport | undefined;
+  if (report === undefined) return "unknown libc";
+  // It looks at network interfaces otherwise, which may take seconds.
+  (report as { excludeNetwork?: boolean }).excludeNetwork = true;
+  const { header } = report.getReport() as { header?: { glibcVersionRuntime?: string } };
   const version = header?.glibcVersionRuntime;
   return version === undefined ? "musl" : `glibc ${version}`;
 }

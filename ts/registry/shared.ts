@@ -91,6 +91,7 @@ export class SharedHost {
   readonly #running = new Map<string, Tenant>();
 
   readonly #all: SharedHosts;
+  #ended = false;
 
   constructor(all: SharedHosts, host: Host, threads: string) {
     this.#all = all;
@@ -100,12 +101,12 @@ export class SharedHost {
 
   /** Whether its last registry has left it. */
   get ended(): boolean {
-    return this.#all.at(this.host.home) !== this;
+    return this.#ended;
   }
 
   /** The one that has its place: itself, or one that was joined when it ended. */
   get current(): SharedHost {
-    return this.#all.at(this.host.home) ?? this;
+    return this.#ended ? (this.#all.at(this.host.home) ?? this) : this;
   }
 
   /** A registry joins, by an opening of its own. */
@@ -120,6 +121,7 @@ export class SharedHost {
     this.#tenants.delete(tenant);
     const one = this.#further.pop();
     if (one !== undefined) return one.shutdown(graceMs);
+    this.#ended = true;
     this.#all.end(this);
     return this.host.shutdown(graceMs);
   }
