@@ -211,7 +211,9 @@ describe("shutting down where a folder was set up again", () => {
     assert.deepEqual(await two.shutdown(), { drained: 1, notDrained: [] });
     assert.deepEqual(seen, ["slept"]);
 
-    assert.equal(await handleOf(one).add(), "one 3");
+    const again = [handleOf(one).add(), handleOf(one, "b").add(), handleOf(one, "c").add()];
+    assert.deepEqual(await Promise.all(again), ["one 3", "one 1", "one 1"]);
+    assert.equal((await one.shutdown()).drained, 3);
   });
 
   it("by the one before leaves the newest alone, and refuses its own handles", async () => {

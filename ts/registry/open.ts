@@ -73,7 +73,10 @@ export class Opening implements Tenant {
   /** Opens the host if that has not happened. */
   readonly #open = (): Promise<Host> => {
     if (this.#closed) return Promise.reject(shutDown());
-    if (this.#shared?.ended === true) this.#opening = undefined;
+    if (this.#shared?.ended === true) {
+      this.#shared = undefined;
+      this.#opening = undefined;
+    }
     this.#opening ??= this.#start().catch((error) => {
       this.#opening = undefined;
       throw error;
@@ -92,7 +95,7 @@ export class Opening implements Tenant {
     this.#closed = true;
     await this.#opening?.catch(() => undefined);
     const shared = this.#shared;
-    if (shared === undefined || shared.ended || this.#isSuperseded) return undefined;
+    if (shared === undefined || shared.ended) return undefined;
     return async (graceMs) => {
       const report = await shared.leave(this, graceMs);
       leaveNativeLines(this.#setup.logging);

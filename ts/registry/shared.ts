@@ -116,9 +116,9 @@ export class SharedHost {
     this.#take(tenant);
   }
 
-  /** A registry leaves; the last one puts the actors to sleep. */
-  leave(tenant: Tenant, graceMs: number): Promise<Report> {
-    this.#tenants.delete(tenant);
+  /** A registry leaves; the last one puts the actors to sleep. One that was superseded has left. */
+  async leave(tenant: Tenant, graceMs: number): Promise<Report> {
+    if (!this.#tenants.delete(tenant)) return { drained: 0, notDrained: [] };
     const one = this.#further.pop();
     if (one !== undefined) return one.shutdown(graceMs);
     this.#ended = true;
