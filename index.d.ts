@@ -317,15 +317,17 @@ export declare function openEnv(wake: () => void): number
 
 /**
  * Opens a host for an environment, by `{"path", "shared", "lockTimeoutMs"}`; without a
- * path it lives in memory. Settles `ticket` with `{"host": number}`.
+ * path it lives in memory. Settles `ticket` with `{"host", "home"}`: the number of this
+ * opening, and one that all openings of the same host have in common.
  */
 export declare function openHost(environment: number, config: string, ticket: number): void
 
 /**
  * Has a host run actors of `name` in this environment, by a factory. A later
- * registration of the same name in the same environment replaces an earlier one.
+ * registration of the same name in the same environment replaces an earlier one: from
+ * the next start of an actor on, or with `evict` at once, for which it falls asleep.
  */
-export declare function register(host: number, name: string, factory: NapiActorFactory): void
+export declare function register(host: number, name: string, factory: NapiActorFactory, evict?: boolean | undefined | null): void
 
 /**
  * Asks for a save, at once or within the save interval, or within `max_wait_ms`

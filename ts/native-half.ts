@@ -20,6 +20,7 @@ import {
   type Target,
   unbridged,
 } from "./native";
+import { once } from "./native/once";
 
 export type {
   ActorBag as Bag,
@@ -33,7 +34,7 @@ export type {
   SleepStop,
   Target,
 };
-export { clockNow, clockSleep, clockwork, dispatch, NapiActorFactory, unbridged };
+export { clockNow, clockSleep, clockwork, dispatch, NapiActorFactory, once, unbridged };
 
 /** Callers by their number at the boundary. */
 export const callers = ["client", "actor", "local", "schedule"] as const;

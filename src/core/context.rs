@@ -141,6 +141,12 @@ impl ActorContext {
         self.0.stop(reason);
     }
 
+    /// The host's command to make room for the next generation: as a stop that sleeps,
+    /// and whoever comes from now on waits for that one. What is open may end.
+    pub fn evict(&self) {
+        self.0.evict();
+    }
+
     /// Ends the generation because its memory is void: everything open is
     /// answered with `error`, no hook runs, nothing more is stored.
     pub fn break_generation(&self, error: Error) {

@@ -2,6 +2,9 @@
  * `greenroom/native`: the native classes of the contract, and the dispatch on which
  * the author's layer stands. Opened once per environment, when it is first loaded.
  */
+// Before all that needs the addon, because it explains why there is none.
+import "./load.js";
+
 import { Dispatch } from "./dispatch.js";
 import { once } from "./once.js";
 

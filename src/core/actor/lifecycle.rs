@@ -189,6 +189,8 @@ pub struct Lifecycle {
     destroy_requested: bool,
     /// Decided once, by the host.
     destruction: Destruction,
+    /// Set when the next generation is to serve whoever comes, never cleared.
+    closed: bool,
     /// A plain sleep that the host was not yet told of. It always precedes
     /// `stop_untold`: once an errored stop or a destroy is accepted, a plain
     /// sleep asks for nothing more (invariant 3).
@@ -292,6 +294,11 @@ impl Lifecycle {
         }
     }
 
+    /// From here on no work is taken, not even while it falls asleep.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
     /// The next thing to tell the host, in the order of the requests.
     pub fn take_intent(&mut self) -> Option<Intent> {
         if std::mem::take(&mut self.sleep_untold) {
@@ -308,16 +315,19 @@ impl Lifecycle {
     pub fn admit(&self) -> Result<(), Refusal> {
         let error = match self.phase {
             _ if self.destroy_requested => LifecycleError::Destroying,
-            Phase::Started | Phase::SleepGrace => return Ok(()),
-            Phase::SleepFinalize | Phase::DestroyGrace => LifecycleError::Stopping,
+            Phase::Started | Phase::SleepGrace if !self.closed => return Ok(()),
+            Phase::Started | Phase::SleepGrace | Phase::SleepFinalize | Phase::DestroyGrace => {
+                LifecycleError::Stopping
+            }
             Phase::Destroying | Phase::Terminated => LifecycleError::Destroying,
             Phase::Loading => LifecycleError::NotReady,
         };
-        let warning = match error {
+        let kind = match error {
             LifecycleError::NotReady => WarningKind::SelfCallRisk,
             _ => WarningKind::WorkSentToStoppingInstance,
         };
-        Err(Refusal { error, warning: Some(warning) })
+        // Whoever comes to one that makes room for the next did nothing wrong.
+        Err(Refusal { error, warning: (!self.closed).then_some(kind) })
     }
 
     /// Ends the loading. `None`, and no change, unless it was loading: a failed

@@ -231,6 +231,16 @@ impl Actor {
         self.step(|machine, now| self.enter_grace(machine, reason, now));
     }
 
+    /// Takes no more calls, and falls asleep unless it is stopping already.
+    pub(crate) fn evict(self: &Arc<Self>) {
+        self.step(|machine, now| {
+            machine.lifecycle.close();
+            if machine.lifecycle.phase().stop_reason().is_none() {
+                self.enter_grace(machine, StopReason::Sleep, now);
+            }
+        });
+    }
+
     /// Notes a change of phase in the log.
     pub(super) fn log_phase(&self, machine: &mut Machine) {
         let (actor_id, phase) = (self.identity.id, machine.lifecycle.phase().label());

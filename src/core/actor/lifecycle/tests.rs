@@ -18,7 +18,7 @@ fn take_all(life: &mut Lifecycle) -> Vec<Intent> {
 
 fn refusal(life: &Lifecycle) -> (LifecycleError, WarningKind) {
     let refusal = life.admit().unwrap_err();
-    (refusal.error, refusal.warning.expect("every refusal has one"))
+    (refusal.error, refusal.warning.expect("it was not closed"))
 }
 
 #[test]
@@ -193,6 +193,20 @@ fn a_generation_that_is_over_accepts_nothing() {
     assert_eq!(life.request_destroy(), Err(LifecycleError::Stopping));
     assert_eq!(life.request_stop_with_error("x"), Err(LifecycleError::Stopping));
     assert_eq!(life.terminate(), None);
+}
+
+#[test]
+fn one_that_makes_room_takes_nothing_more_and_nobody_is_warned_for_coming() {
+    let refused = Err(Refusal { error: LifecycleError::Stopping, warning: None });
+    let mut life = started();
+
+    life.close();
+
+    assert_eq!(life.admit(), refused);
+    assert_eq!(life.enter_grace(StopReason::Sleep), Grace::Entered);
+    assert_eq!(life.admit(), refused);
+    life.finalize().expect("it was in its grace period");
+    assert_eq!(life.admit(), refused);
 }
 
 #[test]
