@@ -44,8 +44,15 @@ function layOut(page) {
 }
 
 function prepare() {
-  mkdirSync(path.join(WORK, "node_modules"), { recursive: true });
-  symlinkSync(ROOT, path.join(WORK, "node_modules", "greenroom"), "junction");
+  const modules = path.join(WORK, "node_modules");
+  mkdirSync(modules, { recursive: true });
+  symlinkSync(ROOT, path.join(modules, "greenroom"), "junction");
+  // npm puts what a package depends on beside it.
+  symlinkSync(
+    inRoot("node_modules", "@standard-schema"),
+    path.join(modules, "@standard-schema"),
+    "junction",
+  );
   writeFileSync(path.join(WORK, "package.json"), JSON.stringify({ type: "module" }));
   const compilerOptions = {
     target: "es2022",
