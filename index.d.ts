@@ -110,7 +110,10 @@ export declare function actorContext(environment: number, actor: number): ActorC
 /** Admits a call in place: its number, or 0 when it must take the ordinary way. */
 export declare function admit(actor: number): number
 
-/** Settles `ticket` when the actor is durably destroyed. */
+/**
+ * Settles `ticket` with one byte when the generation is over: 1 when the actor is
+ * durably destroyed, 0 when it is still there.
+ */
 export declare function awaitDestroyed(context: ActorContext, ticket: number): void
 
 /** Settles `ticket` when every save that has begun is durable. */
@@ -133,6 +136,14 @@ export declare function awaitTrackedWork(context: ActorContext, ticket: number, 
 export declare function beginRegion(actor: number, kind: number): number
 
 /**
+ * Begins a sleep of an actor for `ms` milliseconds, for ever if that is infinite.
+ * Settles `ticket` when it is due, given up, or ended by the generation
+ * (`actor.aborted`). Its number, or 0 when the generation is over: then nobody may be
+ * left to settle `ticket`.
+ */
+export declare function beginSleep(actor: number, ms: number, ticket: number): number
+
+/**
  * Ends a generation whose memory is void, with the record of why: everything open
  * is answered with it, and nothing of the memory is saved.
  */
@@ -146,6 +157,12 @@ export declare function cancel(host: number, ticket: number): void
 
 /** The caller of a call gave up. The function goes on, and is told. */
 export declare function cancelCall(actor: number, call: number): void
+
+/**
+ * The time of the place that an actor runs in, in milliseconds since the epoch; of
+ * the machine when the generation is over.
+ */
+export declare function clockNow(actor: number): number
 
 /**
  * Begins a commit of the state, or with null says that nothing changed after
@@ -168,6 +185,9 @@ export declare function complete(actor: number, ticket: number, status: number, 
 
 /** Ends a work region. False when it had ended, perhaps with its generation. */
 export declare function endRegion(actor: number, region: number): boolean
+
+/** Gives up a sleep of an actor by its number. False when it has ended. */
+export declare function endSleep(actor: number, sleep: number): boolean
 
 /**
  * Finds (`get`), finds or creates (`getOrCreate`), or creates (`create`) an actor
@@ -332,15 +352,17 @@ export declare function openEnv(wake: () => void): number
 
 /**
  * Opens a host for an environment, by `{"path", "shared", "lockTimeoutMs"}`; without a
- * path it lives in memory. Settles `ticket` with `{"host": number}`.
+ * path it lives in memory. Settles `ticket` with `{"host", "home"}`: the number of this
+ * opening, and one that all openings of the same host have in common.
  */
 export declare function openHost(environment: number, config: string, ticket: number): void
 
 /**
  * Has a host run actors of `name` in this environment, by a factory. A later
- * registration of the same name in the same environment replaces an earlier one.
+ * registration of the same name in the same environment replaces an earlier one: from
+ * the next start of an actor on, or with `evict` at once, for which it falls asleep.
  */
-export declare function register(host: number, name: string, factory: NapiActorFactory): void
+export declare function register(host: number, name: string, factory: NapiActorFactory, evict?: boolean | undefined | null): void
 
 /**
  * Asks for a save, at once or within the save interval, or within `max_wait_ms`

@@ -92,8 +92,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-android-arm64')
-        const bindingPackageVersion = require('greenroom-android-arm64/package.json').version
+        const binding = require('@greenroom/native-android-arm64')
+        const bindingPackageVersion = require('@greenroom/native-android-arm64/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -108,8 +108,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-android-arm-eabi')
-        const bindingPackageVersion = require('greenroom-android-arm-eabi/package.json').version
+        const binding = require('@greenroom/native-android-arm-eabi')
+        const bindingPackageVersion = require('@greenroom/native-android-arm-eabi/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -129,8 +129,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-win32-x64-gnu')
-          const bindingPackageVersion = require('greenroom-win32-x64-gnu/package.json').version
+          const binding = require('@greenroom/native-win32-x64-gnu')
+          const bindingPackageVersion = require('@greenroom/native-win32-x64-gnu/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -145,8 +145,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-win32-x64-msvc')
-          const bindingPackageVersion = require('greenroom-win32-x64-msvc/package.json').version
+          const binding = require('@greenroom/native-win32-x64-msvc')
+          const bindingPackageVersion = require('@greenroom/native-win32-x64-msvc/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -162,8 +162,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-win32-ia32-msvc')
-        const bindingPackageVersion = require('greenroom-win32-ia32-msvc/package.json').version
+        const binding = require('@greenroom/native-win32-ia32-msvc')
+        const bindingPackageVersion = require('@greenroom/native-win32-ia32-msvc/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -178,8 +178,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-win32-arm64-msvc')
-        const bindingPackageVersion = require('greenroom-win32-arm64-msvc/package.json').version
+        const binding = require('@greenroom/native-win32-arm64-msvc')
+        const bindingPackageVersion = require('@greenroom/native-win32-arm64-msvc/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -197,8 +197,8 @@ function requireNative() {
       loadErrors.push(e)
     }
     try {
-      const binding = require('greenroom-darwin-universal')
-      const bindingPackageVersion = require('greenroom-darwin-universal/package.json').version
+      const binding = require('@greenroom/native-darwin-universal')
+      const bindingPackageVersion = require('@greenroom/native-darwin-universal/package.json').version
       if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
         throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
       }
@@ -213,8 +213,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-darwin-x64')
-        const bindingPackageVersion = require('greenroom-darwin-x64/package.json').version
+        const binding = require('@greenroom/native-darwin-x64')
+        const bindingPackageVersion = require('@greenroom/native-darwin-x64/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -229,8 +229,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-darwin-arm64')
-        const bindingPackageVersion = require('greenroom-darwin-arm64/package.json').version
+        const binding = require('@greenroom/native-darwin-arm64')
+        const bindingPackageVersion = require('@greenroom/native-darwin-arm64/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -249,8 +249,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-freebsd-x64')
-        const bindingPackageVersion = require('greenroom-freebsd-x64/package.json').version
+        const binding = require('@greenroom/native-freebsd-x64')
+        const bindingPackageVersion = require('@greenroom/native-freebsd-x64/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -265,8 +265,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-freebsd-arm64')
-        const bindingPackageVersion = require('greenroom-freebsd-arm64/package.json').version
+        const binding = require('@greenroom/native-freebsd-arm64')
+        const bindingPackageVersion = require('@greenroom/native-freebsd-arm64/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -281,8 +281,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-freebsd-ppc64')
-        const bindingPackageVersion = require('greenroom-freebsd-ppc64/package.json').version
+        const binding = require('@greenroom/native-freebsd-ppc64')
+        const bindingPackageVersion = require('@greenroom/native-freebsd-ppc64/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -302,8 +302,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-linux-x64-musl')
-          const bindingPackageVersion = require('greenroom-linux-x64-musl/package.json').version
+          const binding = require('@greenroom/native-linux-x64-musl')
+          const bindingPackageVersion = require('@greenroom/native-linux-x64-musl/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -318,8 +318,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-linux-x64-gnu')
-          const bindingPackageVersion = require('greenroom-linux-x64-gnu/package.json').version
+          const binding = require('@greenroom/native-linux-x64-gnu')
+          const bindingPackageVersion = require('@greenroom/native-linux-x64-gnu/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -336,8 +336,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-linux-arm64-musl')
-          const bindingPackageVersion = require('greenroom-linux-arm64-musl/package.json').version
+          const binding = require('@greenroom/native-linux-arm64-musl')
+          const bindingPackageVersion = require('@greenroom/native-linux-arm64-musl/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -352,8 +352,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-linux-arm64-gnu')
-          const bindingPackageVersion = require('greenroom-linux-arm64-gnu/package.json').version
+          const binding = require('@greenroom/native-linux-arm64-gnu')
+          const bindingPackageVersion = require('@greenroom/native-linux-arm64-gnu/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -370,8 +370,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-linux-arm-musleabihf')
-          const bindingPackageVersion = require('greenroom-linux-arm-musleabihf/package.json').version
+          const binding = require('@greenroom/native-linux-arm-musleabihf')
+          const bindingPackageVersion = require('@greenroom/native-linux-arm-musleabihf/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -386,8 +386,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-linux-arm-gnueabihf')
-          const bindingPackageVersion = require('greenroom-linux-arm-gnueabihf/package.json').version
+          const binding = require('@greenroom/native-linux-arm-gnueabihf')
+          const bindingPackageVersion = require('@greenroom/native-linux-arm-gnueabihf/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -404,8 +404,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-linux-loong64-musl')
-          const bindingPackageVersion = require('greenroom-linux-loong64-musl/package.json').version
+          const binding = require('@greenroom/native-linux-loong64-musl')
+          const bindingPackageVersion = require('@greenroom/native-linux-loong64-musl/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -420,8 +420,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-linux-loong64-gnu')
-          const bindingPackageVersion = require('greenroom-linux-loong64-gnu/package.json').version
+          const binding = require('@greenroom/native-linux-loong64-gnu')
+          const bindingPackageVersion = require('@greenroom/native-linux-loong64-gnu/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -438,8 +438,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-linux-riscv64-musl')
-          const bindingPackageVersion = require('greenroom-linux-riscv64-musl/package.json').version
+          const binding = require('@greenroom/native-linux-riscv64-musl')
+          const bindingPackageVersion = require('@greenroom/native-linux-riscv64-musl/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -454,8 +454,8 @@ function requireNative() {
           loadErrors.push(e)
         }
         try {
-          const binding = require('greenroom-linux-riscv64-gnu')
-          const bindingPackageVersion = require('greenroom-linux-riscv64-gnu/package.json').version
+          const binding = require('@greenroom/native-linux-riscv64-gnu')
+          const bindingPackageVersion = require('@greenroom/native-linux-riscv64-gnu/package.json').version
           if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
             throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
@@ -471,8 +471,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-linux-ppc64-gnu')
-        const bindingPackageVersion = require('greenroom-linux-ppc64-gnu/package.json').version
+        const binding = require('@greenroom/native-linux-ppc64-gnu')
+        const bindingPackageVersion = require('@greenroom/native-linux-ppc64-gnu/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -487,8 +487,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-linux-s390x-gnu')
-        const bindingPackageVersion = require('greenroom-linux-s390x-gnu/package.json').version
+        const binding = require('@greenroom/native-linux-s390x-gnu')
+        const bindingPackageVersion = require('@greenroom/native-linux-s390x-gnu/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -507,8 +507,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-openharmony-arm64')
-        const bindingPackageVersion = require('greenroom-openharmony-arm64/package.json').version
+        const binding = require('@greenroom/native-openharmony-arm64')
+        const bindingPackageVersion = require('@greenroom/native-openharmony-arm64/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -523,8 +523,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-openharmony-x64')
-        const bindingPackageVersion = require('greenroom-openharmony-x64/package.json').version
+        const binding = require('@greenroom/native-openharmony-x64')
+        const bindingPackageVersion = require('@greenroom/native-openharmony-x64/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -539,8 +539,8 @@ function requireNative() {
         loadErrors.push(e)
       }
       try {
-        const binding = require('greenroom-openharmony-arm')
-        const bindingPackageVersion = require('greenroom-openharmony-arm/package.json').version
+        const binding = require('@greenroom/native-openharmony-arm')
+        const bindingPackageVersion = require('@greenroom/native-openharmony-arm/package.json').version
         if (bindingPackageVersion !== '0.1.0' && process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
           throw new Error(`Native binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
         }
@@ -678,16 +678,16 @@ if (!nativeBinding || forceWasi) {
     let candidateError = null
     let candidateFailed = false
     try {
-      candidateError = __napiWasiResolveCandidate('greenroom-wasm32-wasi', true, undefined)
+      candidateError = __napiWasiResolveCandidate('@greenroom/native-wasm32-wasi', true, undefined)
       candidateFailed = candidateError !== null
       if (!candidateFailed) {
         if (process.env.NAPI_RS_ENFORCE_VERSION_CHECK && process.env.NAPI_RS_ENFORCE_VERSION_CHECK !== '0') {
-          const bindingPackageVersion = require('greenroom-wasm32-wasi/package.json').version
+          const bindingPackageVersion = require('@greenroom/native-wasm32-wasi/package.json').version
           if (bindingPackageVersion !== '0.1.0') {
             throw new Error(`WASI binding package version mismatch, expected 0.1.0 but got ${bindingPackageVersion}. You can reinstall dependencies to fix this issue.`)
           }
         }
-        wasiBinding = require('greenroom-wasm32-wasi')
+        wasiBinding = require('@greenroom/native-wasm32-wasi')
         nativeBinding = wasiBinding
         __napiLoadedBindingTarget = 'wasm32-wasi'
         wasiBindingLoaded = true
@@ -849,13 +849,16 @@ module.exports.awaitFlushed = nativeBinding.awaitFlushed
 module.exports.awaitSave = nativeBinding.awaitSave
 module.exports.awaitTrackedWork = nativeBinding.awaitTrackedWork
 module.exports.beginRegion = nativeBinding.beginRegion
+module.exports.beginSleep = nativeBinding.beginSleep
 module.exports.breakGeneration = nativeBinding.breakGeneration
 module.exports.cancel = nativeBinding.cancel
 module.exports.cancelCall = nativeBinding.cancelCall
+module.exports.clockNow = nativeBinding.clockNow
 module.exports.commit = nativeBinding.commit
 module.exports.commitRows = nativeBinding.commitRows
 module.exports.complete = nativeBinding.complete
 module.exports.endRegion = nativeBinding.endRegion
+module.exports.endSleep = nativeBinding.endSleep
 module.exports.ensure = nativeBinding.ensure
 module.exports.finish = nativeBinding.finish
 module.exports.finishCall = nativeBinding.finishCall

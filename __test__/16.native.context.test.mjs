@@ -314,6 +314,25 @@ describe("ActorContext", () => {
     assert.equal(text(await host.submit(target, "get", none, 2)), "0");
   });
 
+  it("that only sleeps leaves nothing that waits for its destruction", async (t) => {
+    const host = await opened(t, { counter: numbers() });
+    const bag = await awake(host, actor("counter", "a"));
+    const { tickets } = bag.home;
+    const before = tickets.size;
+    let told = false;
+    bag.context.waitForDestroyCompletion().then(
+      () => (told = true),
+      () => (told = true),
+    );
+    assert.equal(tickets.size, before + 1);
+
+    await host.sleep(bag.identity.actorId);
+    await until(() => tickets.size === before, "the ticket to go");
+
+    await turn();
+    assert.equal(told, false);
+  });
+
   it("knows its run handler", async (t) => {
     let runs = 0;
     const callbacks = {

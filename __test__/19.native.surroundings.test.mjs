@@ -1,5 +1,6 @@
 // What surrounds the runtime in its thread: false timers, slow functions, copies of itself, listeners.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { describe, it, mock } from "node:test";
 
@@ -31,6 +32,66 @@ describe("false timers", () => {
     assert.equal(Buffer.from(answer).toString(), "2");
     assert.equal(Buffer.from(await host.submit(a, "add", none, 2)).toString(), "3");
   });
+
+  /** A life with everything that waits for a turn of the loop, a time or a commit. */
+  const life = `
+    const told = [];
+    const parent = actor({ state: { n: 0 }, actions: { go: async (c) => {
+      c.state.n += 1;
+      return c.client().child.getOrCreate("b").add();
+    } } });
+    const child = actor({
+      state: { n: 0 },
+      onStateChange: (_c, state) => told.push(state.n),
+      onSleep: () => told.push("slept"),
+      actions: {
+        add: (c) => ++c.state.n,
+        later: async (c) => {
+          c.state.n += 1;
+          await c.saveState();
+          await c.clock.sleep(2);
+          return ++c.state.n;
+        },
+      },
+    });
+    const use = { parent, child };
+    const registry = setup({ use, storage, logging: { level: "silent" } });
+    const { parent: parents, child: children } = registry.client();
+    const answers = [await parents.getOrCreate("a").go(), await parents.getOrCreate("a").go()];
+    answers.push(await children.getOrCreate("b").later());
+    await registry.actor(children.getOrCreate("b")).sleep();
+    answers.push(await children.getOrCreate("b").add());
+    const { drained } = await registry.shutdown();
+    return { answers, told, drained };`;
+  const lived = {
+    answers: [1, 2, 4, 5],
+    told: [1, 2, 3, 4, "slept", 5, "slept"],
+    drained: 2,
+  };
+
+  for (const when of ["before any call", "before the module is loaded"]) {
+    it(`set up ${when} stop nothing in the life of an actor`, (t) => {
+      const enable = `
+        mock.timers.enable();
+        performance.now = () => 0;`;
+      const module = JSON.stringify(new URL("../dist/index.js", import.meta.url).href);
+      const load = `const { actor, setup } = await import(${module});`;
+      const source = `
+        import { mock } from "node:test";
+        ${when === "before any call" ? load + enable : enable + load}
+        const live = async (storage) => {${life}};
+        console.log(JSON.stringify(await live(${JSON.stringify(folder(t))})));`;
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        ["--no-warnings", "--input-type=module", "-e", source],
+        { encoding: "utf8", timeout: 10_000 },
+      );
+
+      assert.equal(stderr, "");
+      assert.deepEqual(JSON.parse(stdout), lived);
+      assert.equal(status, 0);
+    });
+  }
 });
 
 describe("slow functions", () => {

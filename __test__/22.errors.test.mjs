@@ -149,6 +149,51 @@ describe("an actor that does not exist", () => {
   });
 });
 
+describe("a call that takes too long", () => {
+  it("names its actor the same on both ways, whatever its key", async () => {
+    const slow = actor({
+      actions: { wait: () => new Promise(() => {}), ping: () => {} },
+      options: { actionTimeout: 10, sleepGracePeriod: 1 },
+    });
+    const { slow: actors } = inMemory({ slow }).client();
+    for (const key of [[], ["a", "b"], ["a/b", "c\\d"], ["", "x"]]) {
+      const handle = actors.getOrCreate(key);
+
+      const ordinary = await failure(handle.wait());
+      const inPlace = await failure(handle.wait());
+
+      assert.equal(ordinary.code, "action_timed_out");
+      assert.deepEqual({ ...inPlace }, { ...ordinary });
+    }
+  });
+});
+
+describe("a call that is made wrongly", () => {
+  const wrong = { name: "TypeError", group: "actor", code: "invalid_argument" };
+
+  it("rejects with actor.invalid_argument", async () => {
+    const { thrower: actors } = inMemory({ thrower }).client();
+    const handle = actors.getOrCreate("a");
+    const { signal } = new AbortController();
+
+    for (const call of [5, null, {}, { name: 5 }, { name: "ok", args: 5 }]) {
+      await assert.rejects(handle.action(call), wrong);
+    }
+    await assert.rejects(handle.action({ name: "ok", signal: {} }), wrong);
+    for (const options of [5, { inputs: 5 }, { params: {} }, { signal: {} }]) {
+      await assert.rejects(actors.create("b", options), wrong);
+    }
+    assert.equal(await handle.action({ name: "ok", signal }), true);
+  });
+
+  it("throws it where nothing is returned to wait for", () => {
+    const { thrower: actors } = inMemory({ thrower }).client();
+
+    assert.throws(() => actors.get("a", { inputs: 5 }), wrong);
+    assert.throws(() => actors.get(5), wrong);
+  });
+});
+
 describe("RivetError and UserError", () => {
   it("are recognised by their shape", () => {
     const shape = { __type: "RivetError", group: "user", code: "x", message: "m" };

@@ -21,14 +21,14 @@ function ended(body) {
 }
 
 describe("shutdown", () => {
-  it("refuses a deadline that is none", () => {
+  it("refuses a deadline that is none", async () => {
     const registry = inMemory({});
 
-    assert.throws(
-      () => registry.shutdown({ deadline: "soon" }),
+    await assert.rejects(
+      registry.shutdown({ deadline: "soon" }),
       /deadline of shutdown\(\) is "soon"/,
     );
-    assert.throws(() => registry.shutdown({ dedline: 1 }), /did you mean "deadline"/);
+    await assert.rejects(registry.shutdown({ dedline: 1 }), /did you mean "deadline"/);
     assert.throws(
       () => registry.drainOnSignals({ deadline: -1 }),
       /deadline of shutdown\(\) is -1/,

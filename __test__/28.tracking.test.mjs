@@ -251,6 +251,19 @@ describe("state behaves like a plain object", () => {
     assert.equal(state.users.indexOf({ name: "cy" }), -1);
   });
 
+  it("iterates with all helpers that iterators have on this platform", () => {
+    const own = [1, 2].values();
+    const theirs = state.numbers.values();
+
+    for (const name of ["map", "filter", "take", "toArray", "reduce", Symbol.iterator]) {
+      assert.equal(typeof theirs[name], typeof own[name], String(name));
+    }
+    if (theirs.map !== undefined) {
+      assert.deepEqual(theirs.map((n) => n * 2).toArray(), [6, 2, 4]);
+    }
+    assert.deepEqual([...state.numbers.values()], [3, 1, 2]);
+  });
+
   it("passes deepEqual, JSON, spread, Array.isArray and in", () => {
     assert.deepEqual(state.numbers, [3, 1, 2]);
     assert.equal(JSON.stringify(state.users[0]), '{"name":"ann","tags":["a"]}');

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { actor, setup } from "../dist/index.js";
-import { schema } from "./support/registry.mjs";
+import { inMemory, schema } from "./support/registry.mjs";
 
 describe("actor() refuses", () => {
   const refused = [
@@ -182,5 +182,22 @@ describe("actor() and setup() accept", () => {
     actor({ options: { onDestroyTimeout: 5 } });
 
     assert.match((await warned).message, /onDestroyTimeout of actor\(\) has no effect/);
+  });
+});
+
+describe("a duration that is no whole number of milliseconds", () => {
+  it("is rounded up: a part of one is not no time at all", async () => {
+    const quick = actor({
+      actions: { ping: () => "pong" },
+      options: { actionTimeout: 0.5 },
+    });
+    const handle = inMemory({ quick }).client().quick.getOrCreate("a");
+    // Some may take longer than a millisecond on a machine that is busy. Not all of them do.
+    const results = [];
+    for (let n = 0; n < 200 && !results.includes("pong"); n += 1) {
+      results.push(await handle.ping().catch(({ code }) => code));
+    }
+
+    assert.ok(results.includes("pong"), `${results.length} calls took too long`);
   });
 });

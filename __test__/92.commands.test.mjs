@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { fencesOf } from "../scripts/lib/fences.mjs";
 import { digest, filesUnder } from "../scripts/lib/fresh.mjs";
+import { glibcFloor, packageOf, platforms } from "../scripts/lib/packages.mjs";
 import { execute, StepFailed } from "../scripts/lib/steps.mjs";
 
 const script = (name) => fileURLToPath(new URL(`../scripts/${name}`, import.meta.url));
@@ -117,5 +118,39 @@ describe("the samples of a page", () => {
       { language: "text", run: false, output: true, file: undefined, code: "1\n", line: 8 },
       { language: "ts", run: false, output: false, file: "part.ts", code: "two\n", line: 11 },
     ]);
+  });
+});
+
+describe("the platforms that are published", () => {
+  it("are named as npm and the loader name them", () => {
+    const named = platforms().map((each) => [each.target, packageOf(each), each.libc]);
+
+    assert.deepEqual(named[1], [
+      "x86_64-unknown-linux-musl",
+      "@greenroom/native-linux-x64-musl",
+      "musl",
+    ]);
+    assert.deepEqual(named[5], [
+      "aarch64-apple-darwin",
+      "@greenroom/native-darwin-arm64",
+      undefined,
+    ]);
+    assert.deepEqual(named[6], [
+      "x86_64-pc-windows-msvc",
+      "@greenroom/native-win32-x64-msvc",
+      undefined,
+    ]);
+  });
+
+  it("need the newest glibc whose symbols the addon asks for", () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "greenroom-glibc-"));
+    const addon = (content) => {
+      writeFileSync(path.join(folder, "addon"), content);
+      return glibcFloor(path.join(folder, "addon"));
+    };
+
+    assert.equal(addon("\0GLIBC_2.9\0GLIBC_2.17\0GLIBC_2.2.5\0"), "2.17");
+    assert.equal(addon("musl"), undefined);
+    rmSync(folder, { recursive: true });
   });
 });

@@ -2,6 +2,7 @@
 //
 // What a fence says after its language decides:
 //   ```ts run            compiled strictly, then run; must end with exit code 0
+//   ```ts check          compiled strictly, with the samples of the same page
 //   ```ts file=name.ts   put beside the samples of the same page, to be imported; compiled too
 //   ```js run            run as an ES module
 //   ```text output       what the sample before it prints, compared line by line
@@ -33,7 +34,7 @@ function layOut(page) {
       if (!shown) throw new Error(`${at}: an output without a sample before it`);
       shown.expected = fence.code;
     }
-    if (!fence.run && !fence.file) continue;
+    if (!fence.run && !fence.check && !fence.file) continue;
     const name = fence.file ?? `line-${fence.line}.${fence.language}`;
     writeFileSync(path.join(folder, name), fence.code);
     if (name.endsWith(".ts")) typed++;
@@ -43,8 +44,15 @@ function layOut(page) {
 }
 
 function prepare() {
-  mkdirSync(path.join(WORK, "node_modules"), { recursive: true });
-  symlinkSync(ROOT, path.join(WORK, "node_modules", "greenroom"), "junction");
+  const modules = path.join(WORK, "node_modules");
+  mkdirSync(modules, { recursive: true });
+  symlinkSync(ROOT, path.join(modules, "greenroom"), "junction");
+  // npm puts what a package depends on beside it.
+  symlinkSync(
+    inRoot("node_modules", "@standard-schema"),
+    path.join(modules, "@standard-schema"),
+    "junction",
+  );
   writeFileSync(path.join(WORK, "package.json"), JSON.stringify({ type: "module" }));
   const compilerOptions = {
     target: "es2022",

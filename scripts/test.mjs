@@ -9,13 +9,16 @@ import { existsSync, readFileSync } from "node:fs";
 import { GENERATED, install, native, typescript } from "./lib/build.mjs";
 import { command, compile, examples, QUICK } from "./lib/examples.mjs";
 import { filesUnder } from "./lib/fresh.mjs";
-import { inRoot, ROOT, tool } from "./lib/paths.mjs";
+import { inRoot, ROOT, tool, versionOf } from "./lib/paths.mjs";
 import { execute, StepFailed, Steps } from "./lib/steps.mjs";
 
 const GROUPS = ["lint", "rust", "js", "docs"];
 const MINUTE_MS = 60_000;
 /** No test, and no file of tests, takes so long; one that does has its name in the output. */
 const TEST_TIMEOUT = `--test-timeout=${5 * MINUTE_MS}`;
+
+/** The one that builds, and the oldest and the newest that authors may have. */
+const COMPILERS = ["typescript", "typescript-oldest", "typescript-newest"];
 
 const args = process.argv.slice(2);
 const verbose = args.includes("--verbose");
@@ -103,7 +106,10 @@ const testFiles = () => filesUnder("__test__").filter((file) => file.endsWith(".
 
 async function jsTests() {
   const files = testFiles();
-  await check("type tests", [...tool("typescript", "tsc"), "--noEmit", "-p", "__test__/types"]);
+  for (const compiler of COMPILERS) {
+    const command = [...tool(compiler, "tsc"), "--noEmit", "-p", "__test__/types"];
+    await check(`type tests, TypeScript ${versionOf(compiler)}`, command);
+  }
   // Named one by one: what a folder means to `node --test` differs from version to version.
   await check("node --test", node("--test", "--test-reporter=spec", TEST_TIMEOUT, ...files), {
     closing: /^ℹ (tests|pass|fail|cancelled|skipped|duration_ms)/,

@@ -116,6 +116,10 @@ pub struct Fault {
     /// The actor that it happened in.
     #[serde(default)]
     pub actor: Option<ActorSpecifier>,
+    /// The name under which the author's side keeps what its code threw. It means
+    /// nothing to anybody else, and no client reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thrown: Option<String>,
 }
 
 impl Error {
@@ -130,6 +134,7 @@ impl Error {
             status_code: None,
             ray_id: None,
             actor: None,
+            thrown: None,
         }))
     }
 

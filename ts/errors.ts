@@ -159,6 +159,16 @@ export function invalidArgument(message: string): TypeError {
   return Object.assign(new TypeError(message), { group: "actor", code: "invalid_argument" });
 }
 
+/** Runs `check` of our own; its TypeError becomes {@link invalidArgument}. */
+export function checkedArgument(check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw Object.assign(error, { group: "actor", code: "invalid_argument" });
+  }
+}
+
 /** What `read` gives; its TypeError, if it throws one, becomes {@link invalidArgument}. */
 export function readingArgument<T>(read: () => T): T {
   try {

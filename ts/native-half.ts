@@ -8,15 +8,20 @@ import {
   type ActorRow,
   type CallerKind,
   type CallScope,
+  clockNow,
+  clockSleep,
+  clockwork,
   dispatch,
   type Hold,
   type HostHandle,
   type Kv,
   type ListedActor,
   NapiActorFactory,
+  type SleepStop,
   type Target,
   unbridged,
 } from "./native";
+import { once } from "./native/once";
 
 export type {
   ActorBag as Bag,
@@ -28,9 +33,10 @@ export type {
   HostHandle as Host,
   Kv as NativeKv,
   ListedActor,
+  SleepStop,
   Target,
 };
-export { dispatch, NapiActorFactory, unbridged };
+export { clockNow, clockSleep, clockwork, dispatch, NapiActorFactory, once, unbridged };
 
 /** Callers by their number at the boundary. */
 export const callers = ["client", "actor", "local", "schedule"] as const;

@@ -341,3 +341,16 @@ expectTypeOf(setup({ use: { quiet } }).client()).toMatchTypeOf<Pick<AnyClient, "
 expectTypeOf<RegistryConfig>().toHaveProperty("use");
 expectTypeOf<ActorOptionsInput["durability"]>().toEqualTypeOf<"reply" | "interval" | undefined>();
 expectTypeOf(new RivetError("g", "c", "m")).toMatchTypeOf<RivetErrorLike>();
+
+// The clock.
+actor({
+  run: async (c) => {
+    expectTypeOf(c.now).toEqualTypeOf<number>();
+    expectTypeOf(c.clock.now()).toEqualTypeOf<number>();
+    expectTypeOf(await c.clock.sleep(5, { signal: c.abortSignal })).toEqualTypeOf<void>();
+    // @ts-expect-error a time is a number
+    await c.clock.sleep("5 s");
+    // @ts-expect-error no such option
+    await c.clock.sleep(5, { until: 6 });
+  },
+});

@@ -3,6 +3,7 @@
 
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { digest, filesUnder, isFresh, stamp, unstamp } from "./fresh.mjs";
+import { writeModule } from "./modules.mjs";
 import { inRoot, npm, ROOT, tool } from "./paths.mjs";
 import { execute, StepFailed } from "./steps.mjs";
 
@@ -11,6 +12,9 @@ const NODE_AT_LEAST = [20, 17];
 
 /** The loader and the types of the native classes; committed, and made by the native build. */
 export const GENERATED = ["index.js", "index.d.ts"];
+
+/** What can be imported of the package; each as an ES module too. */
+const ENTRIES = ["index", "native/index"];
 
 function nodeIsRecentEnough() {
   const [major, minor] = process.versions.node.split(".").map(Number);
@@ -57,9 +61,16 @@ const nativeOutputs = () => [
   ...GENERATED,
 ];
 
+/** What of package.json ends up in the addon's loader. */
+function nativeSettings() {
+  const { name, version, napi } = readJson(inRoot("package.json"));
+  return JSON.stringify({ name, version, napi });
+}
+
 const nativeInputs = (profile) =>
   digest(
-    filesUnder("src", "build.rs", "Cargo.toml", "Cargo.lock", ".cargo", "package.json"),
+    filesUnder("src", "build.rs", "Cargo.toml", "Cargo.lock", ".cargo"),
+    nativeSettings(),
     profile,
     process.env.RUSTFLAGS ?? "",
   );
@@ -102,7 +113,13 @@ export function native(steps, profile) {
 export function typescript(steps) {
   return steps.step("TypeScript", async (progress) => {
     const inputs = digest(
-      filesUnder("ts", "tsconfig.json", "index.d.ts", "package.json", "package-lock.json"),
+      filesUnder(
+        "ts",
+        "tsconfig.json",
+        "index.d.ts",
+        "scripts/lib/modules.mjs",
+        "package-lock.json",
+      ),
     );
     const outputs = () => digest(filesUnder("dist"));
     if (existsSync(inRoot("dist")) && isFresh("ts", inputs, outputs())) return UP_TO_DATE;
@@ -110,6 +127,7 @@ export function typescript(steps) {
     // What a source that is gone once gave must not be found any more.
     rmSync(inRoot("dist"), { recursive: true, force: true });
     await execute([...tool("typescript", "tsc"), "-p", "tsconfig.json"], { cwd: ROOT, progress });
+    for (const entry of ENTRIES) writeModule(inRoot("dist", entry));
     stamp("ts", inputs, outputs());
     return "";
   });

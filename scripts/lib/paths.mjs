@@ -21,6 +21,12 @@ export function tool(packageName, bin) {
   return [process.execPath, path.join(folder, file)];
 }
 
+/** The version of an installed package. */
+export function versionOf(packageName) {
+  const file = inRoot("node_modules", ...packageName.split("/"), "package.json");
+  return JSON.parse(readFileSync(file, "utf8")).version;
+}
+
 /** The command that runs npm, the very one that started this script where there is one. */
 export function npm() {
   const running = process.env.npm_execpath;

@@ -294,3 +294,8 @@ pub fn dropped_reply() -> Error {
 pub fn call_given_up() -> Error {
     Error::new(ErrorCode::new("actor", "aborted"), "the call was cancelled")
 }
+
+/// `actor/aborted`: the actor begins to stop, or has stopped.
+pub fn actor_stops() -> Error {
+    Error::new(ErrorCode::new("actor", "aborted"), "the actor stops")
+}

@@ -12,6 +12,7 @@ use super::actor::activity::{Hold, WorkKind};
 use super::actor::gate::CommitNumber;
 use super::actor::lifecycle::{LifecycleError, StopReason};
 use super::actor::save_queue::SaveRequest;
+use super::actor::waits::WaitId;
 use super::actor::{Actor, InPlace, WorkRegion};
 use super::behavior::{BehaviorFactory, CallId, Caller, Reply, StateDelta};
 use super::config::ActorConfig;
@@ -23,6 +24,7 @@ use super::runtime::Runtime;
 use crate::error::{ActorSpecifier, Error, Result};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 use crate::store::ActorStoreRef;
+use crate::time::Duration;
 
 /// Everything that a generation is made of.
 pub struct ActorParts {
@@ -139,6 +141,12 @@ impl ActorContext {
     /// effect when it is.
     pub fn stop(&self, reason: StopReason) {
         self.0.stop(reason);
+    }
+
+    /// The host's command to make room for the next generation: as a stop that sleeps,
+    /// and whoever comes from now on waits for that one. What is open may end.
+    pub fn evict(&self) {
+        self.0.evict();
     }
 
     /// Ends the generation because its memory is void: everything open is
@@ -340,14 +348,17 @@ impl ActorContext {
         self.0.is_destroy_requested()
     }
 
-    /// The host's word that the directory no longer has the actor.
-    pub fn mark_destroy_completed(&self) {
-        self.0.mark_destroy_completed();
+    /// The host's word on a generation that is over: whether the directory no longer
+    /// has the actor, or will not lose it by the end of this generation. The first
+    /// word holds.
+    pub fn mark_destruction(&self, destroyed: bool) {
+        self.0.mark_destruction(destroyed);
     }
 
-    /// Resolves when the actor is destroyed. Never, if it only sleeps.
-    pub async fn wait_for_destroy_completion(&self) {
-        self.0.wait_for_destroy_completion().await;
+    /// Resolves with `true` when the actor is destroyed, and with `false` when this
+    /// generation ended otherwise.
+    pub async fn wait_for_destroy_completion(&self) -> bool {
+        self.0.wait_for_destroy_completion().await
     }
 
     /// Opens a work region, which keeps the actor awake or holds its grace period
@@ -404,6 +415,25 @@ impl ActorContext {
     /// Everything the actor is busy with.
     pub fn holds(&self) -> Vec<Hold> {
         self.0.holds()
+    }
+
+    /// The time of the place that it runs in, in milliseconds since the epoch.
+    pub fn unix_ms(&self) -> i64 {
+        self.0.unix_ms()
+    }
+
+    /// Waits on the clock of the place that it runs in: `reply` is answered once
+    /// `duration` has passed, or with `actor/aborted` at the end of the generation. It
+    /// keeps the actor neither awake nor from stopping. `None`, and answered, when the
+    /// generation is over.
+    pub fn begin_wait(&self, duration: Duration, reply: Reply<()>) -> Option<WaitId> {
+        self.0.begin_wait(duration, reply)
+    }
+
+    /// Gives up a wait, which is answered with `actor/dropped_reply`. `false` when it
+    /// has ended.
+    pub fn give_up_wait(&self, wait: WaitId) -> bool {
+        self.0.give_up_wait(wait)
     }
 
     /// Whether the author's `run` runs.

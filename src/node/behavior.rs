@@ -8,6 +8,8 @@
 //!    answers everything that is open: nothing waits for JavaScript that is no more.
 //! 3. The context that is kept for invariant 2 goes with the last event, so
 //!    that the generation and its behavior do not keep each other alive.
+//! 4. JavaScript hears of the end of a registration after the last start by it:
+//!    whoever makes a generation holds the factory until that is queued.
 
 use std::sync::Arc;
 
@@ -59,6 +61,13 @@ impl BehaviorFactory for NodeFactory {
             actor,
             context: Mutex::new(Some(context)),
         })
+    }
+}
+
+impl Drop for NodeFactory {
+    fn drop(&mut self) {
+        // Refused by a hub that is dead: its JavaScript keeps nothing any more.
+        drop(self.hub.push(Job::Forgotten { factory: self.factory }));
     }
 }
 

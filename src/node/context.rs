@@ -219,14 +219,15 @@ pub fn await_flushed(context: &ActorContext, ticket: f64) {
     settle(&context.hub, ticket, async move { inner.flushed().await });
 }
 
-/// Settles `ticket` when the actor is durably destroyed.
+/// Settles `ticket` with one byte when the generation is over: 1 when the actor is
+/// durably destroyed, 0 when it is still there.
 #[napi(catch_unwind)]
 pub fn await_destroyed(context: &ActorContext, ticket: f64) {
     trip();
     let inner = context.inner.clone();
-    settle(&context.hub, ticket, async move {
-        inner.wait_for_destroy_completion().await;
-        Ok(())
+    settle_with(&context.hub, ticket, async move {
+        let destroyed = inner.wait_for_destroy_completion().await;
+        Ok(Some(bytes::Bytes::copy_from_slice(&[u8::from(destroyed)])))
     });
 }
 

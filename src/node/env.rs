@@ -136,6 +136,15 @@ pub(super) fn context(actor: f64) -> Option<ActorContext> {
     LOCAL.with_borrow(|local| local.actors.get(&number(actor)).map(|slot| slot.context.clone()))
 }
 
+/// The generation of an actor number and the hub of its environment.
+pub(super) fn context_and_hub(actor: f64) -> Option<(ActorContext, Arc<Hub>)> {
+    LOCAL.with_borrow(|local| {
+        let slot = local.actors.get(&number(actor))?;
+        let hub = local.environments.get(&slot.environment)?;
+        Some((slot.context.clone(), Arc::clone(hub)))
+    })
+}
+
 /// The hub of an environment of this thread.
 pub(super) fn hub(environment: f64) -> Option<Arc<Hub>> {
     LOCAL.with_borrow(|local| local.environments.get(&number(environment)).cloned())

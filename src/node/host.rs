@@ -42,6 +42,8 @@ pub(super) struct Opened {
     pub(super) host: Arc<EmbeddedHost>,
     /// The environment.
     pub(super) hub: Arc<Hub>,
+    /// Tells apart the hosts, of which each may have been opened several times.
+    home: u64,
     /// It is being shut down: nothing more is let in through it.
     leaving: Arc<AtomicBool>,
 }
@@ -92,7 +94,7 @@ pub(super) fn leave(
     ticket: f64,
     to: fn(&Departure) -> Value,
 ) -> Result<()> {
-    let Opened { host: left, hub, leaving } = opened(host)?;
+    let Opened { host: left, hub, leaving, .. } = opened(host)?;
     if leaving.swap(true, Ordering::AcqRel) {
         return Err(HostError::ShutDown.into());
     }
@@ -158,7 +160,8 @@ struct OpenConfig {
 }
 
 /// Opens a host for an environment, by `{"path", "shared", "lockTimeoutMs"}`; without a
-/// path it lives in memory. Settles `ticket` with `{"host": number}`.
+/// path it lives in memory. Settles `ticket` with `{"host", "home"}`: the number of this
+/// opening, and one that all openings of the same host have in common.
 #[napi(catch_unwind)]
 pub fn open_host(env: &Env, environment: f64, config: String, ticket: f64) -> napi::Result<()> {
     trip();
@@ -170,15 +173,24 @@ pub fn open_host(env: &Env, environment: f64, config: String, ticket: f64) -> na
         let environment = EnvironmentId(target.environment());
         let host = open(&config, environment).await?;
         let id = next_number();
-        let opened = Opened { host, hub: target, leaving: Arc::default() };
-        HOSTS.lock().get_or_insert_default().insert(id, opened.clone());
+        let home = keep(id, host, &target);
         // An environment that ended meanwhile has looked for its hosts already.
-        if opened.hub.is_dead() {
+        if target.is_dead() {
             self::environment_gone(environment.0);
         }
-        Ok(Some(encoded(&json!({ "host": id }))))
+        Ok(Some(encoded(&json!({ "host": id, "home": home }))))
     });
     Ok(())
+}
+
+/// Keeps what was opened under a number, and gives the number of its home.
+fn keep(id: u64, host: Arc<EmbeddedHost>, hub: &Arc<Hub>) -> u64 {
+    let mut hosts = HOSTS.lock();
+    let hosts = hosts.get_or_insert_default();
+    let same = hosts.values().find(|opened| Arc::ptr_eq(&opened.host, &host));
+    let home = same.map_or(id, |opened| opened.home);
+    hosts.insert(id, Opened { host, hub: Arc::clone(hub), home, leaving: Arc::default() });
+    home
 }
 
 async fn open(config: &str, environment: EnvironmentId) -> Result<Arc<EmbeddedHost>> {
@@ -198,18 +210,25 @@ async fn open(config: &str, environment: EnvironmentId) -> Result<Arc<EmbeddedHo
 }
 
 /// Has a host run actors of `name` in this environment, by a factory. A later
-/// registration of the same name in the same environment replaces an earlier one.
+/// registration of the same name in the same environment replaces an earlier one: from
+/// the next start of an actor on, or with `evict` at once, for which it falls asleep.
 #[napi(catch_unwind)]
 pub fn register(
     env: &Env,
     host: f64,
     name: String,
     factory: &NapiActorFactory,
+    evict: Option<bool>,
 ) -> napi::Result<()> {
     trip();
     let opened = opened(host).map_err(|error| thrown(env, error))?;
     let name = ActorName::new(name).map_err(|error| thrown(env, error))?;
     let factory = NodeFactory::new(Arc::clone(&opened.hub), factory.parts());
-    opened.host.register(opened.environment(), name, Arc::new(factory));
+    let factory = Arc::new(factory);
+    if evict == Some(true) {
+        opened.host.reload(opened.environment(), name, factory);
+    } else {
+        opened.host.register(opened.environment(), name, factory);
+    }
     Ok(())
 }

@@ -38,6 +38,7 @@ pub(super) const FIELDS: &[(&str, usize)] = &[
     ("STOPPED", 2),
     ("SETTLED", 2),
     ("LOG", 5),
+    ("FORGOTTEN", 1),
 ];
 
 /// One thing for JavaScript to do or to know.
@@ -68,6 +69,8 @@ pub(super) enum Job {
     Settled { ticket: u64, result: Result<Option<Bytes>> },
     /// Something to log.
     Log(Box<LogLine>),
+    /// Nothing runs by a registration of a factory any more, and nothing will.
+    Forgotten { factory: u64 },
 }
 
 /// A line of the log.
@@ -97,7 +100,7 @@ impl Job {
             | Self::Abort { actor, .. }
             | Self::Deadline { actor }
             | Self::Stopped { actor, .. } => *actor,
-            Self::Settled { .. } | Self::Log(_) => 0,
+            Self::Settled { .. } | Self::Log(_) | Self::Forgotten { .. } => 0,
         }
     }
 
@@ -118,7 +121,8 @@ impl Job {
             | Self::Deadline { .. }
             | Self::Stopped { .. }
             | Self::Settled { .. }
-            | Self::Log(_) => {}
+            | Self::Log(_)
+            | Self::Forgotten { .. } => {}
         }
     }
 }
@@ -219,6 +223,7 @@ pub(super) enum Kind {
     Stopped,
     Settled,
     Log,
+    Forgotten,
 }
 
 /// The number of a caller's kind.
@@ -260,6 +265,7 @@ mod tests {
             Kind::Stopped,
             Kind::Settled,
             Kind::Log,
+            Kind::Forgotten,
         ];
 
         assert_eq!(kinds.len(), FIELDS.len());

@@ -126,7 +126,7 @@ fn page(listed: &[Listed]) -> Value {
     })
 }
 
-fn report(Departure { report, stays }: &Departure) -> Value {
+fn report(Departure { report, .. }: &Departure) -> Value {
     let left = report.not_drained.iter().map(|left| {
         json!({
             "name": left.name.as_str(),
@@ -135,7 +135,7 @@ fn report(Departure { report, stays }: &Departure) -> Value {
             "holds": holds(&left.holds),
         })
     });
-    json!({ "drained": report.drained, "notDrained": left.collect::<Vec<_>>(), "stays": stays })
+    json!({ "drained": report.drained, "notDrained": left.collect::<Vec<_>>() })
 }
 
 fn holds(holds: &[Hold]) -> Value {

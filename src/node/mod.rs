@@ -19,6 +19,7 @@ mod behavior;
 mod callers;
 mod calls;
 mod cancel;
+mod clock;
 mod context;
 mod env;
 mod error;

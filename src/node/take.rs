@@ -131,6 +131,10 @@ fn write(hub: &Arc<Hub>, to: &mut Records, job: Job) -> napi::Result<()> {
             to.text(&line.fields)?;
             to.number(line.lost)
         }
+        Job::Forgotten { factory } => {
+            to.begin(Kind::Forgotten, 0, 0)?;
+            to.number(factory)
+        }
     }
 }
 

@@ -16,4 +16,5 @@ mod saves;
 mod sleep;
 mod start;
 mod stop;
+mod waits;
 mod work;

@@ -58,6 +58,21 @@ async fn a_run_that_fails_begins_again_after_a_growing_wait() {
 }
 
 #[tokio::test]
+async fn a_stop_while_run_waits_to_begin_again_ends_at_once_and_begins_nothing() {
+    let fixture = fixture(sleepy()).await;
+    let actor = fixture.started().await;
+    end_run(&fixture, Err(Error::internal("boom")));
+
+    actor.stop(StopReason::Sleep);
+    fixture.settle().await;
+    assert_eq!(*fixture.host.outcomes.lock(), [StopOutcome::Slept]);
+    fixture.advance_ms(60_000).await;
+
+    assert_eq!(fixture.script.count("run"), 1);
+    assert!(actor.holds().is_empty());
+}
+
+#[tokio::test]
 async fn without_restarts_a_failed_run_is_over_and_the_actor_lives_on() {
     let fixture = fixture(ActorConfig { restarts_run: false, ..sleepy() }).await;
     let _actor = fixture.started().await;

@@ -258,8 +258,19 @@ async fn completion_of_a_destroy_is_seen_by_those_who_wait_for_it() {
     actor.stop(StopReason::Destroy);
     fixture.settle().await;
     assert!(!waiter.is_finished(), "the directory still has it");
-    actor.mark_destroy_completed();
+    actor.mark_destruction(true);
 
-    waiter.await.unwrap();
-    actor.wait_for_destroy_completion().await;
+    assert!(waiter.await.unwrap());
+    assert!(actor.wait_for_destroy_completion().await);
+}
+
+#[tokio::test]
+async fn the_first_word_on_the_destruction_of_a_generation_holds() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+
+    actor.mark_destruction(false);
+    actor.mark_destruction(true);
+
+    assert!(!actor.wait_for_destroy_completion().await);
 }

@@ -5,6 +5,7 @@ use futures::future::join_all;
 use greenroom::core::actor::lifecycle::Intent;
 use greenroom::core::behavior::{Hooks, Reply, StopOutcome};
 use greenroom::core::host::Host;
+use greenroom::error::Error;
 use greenroom::host::embedded::Address;
 
 use crate::place::{HERE, Place, code, counter, get, key, or_create, within};
@@ -159,7 +160,7 @@ async fn an_actor_may_destroy_itself_and_is_told_before_anybody_who_waits() {
     let told = old.clone();
     let (reply, joined) = Reply::channel();
     let reply = Reply::new(move |result| {
-        let completed = told.wait_for_destroy_completion().now_or_never().is_some();
+        let completed = told.wait_for_destroy_completion().now_or_never() == Some(true);
         Reply::send(reply, result.map(|destroyed: bool| (destroyed, completed)));
     });
 
@@ -168,6 +169,24 @@ async fn an_actor_may_destroy_itself_and_is_told_before_anybody_who_waits() {
 
     assert_eq!(within(joined).await.unwrap(), (true, true));
     assert_eq!(code(place.resolve(get("a")).await), "actor/not_found");
+}
+
+#[tokio::test]
+async fn who_waits_for_the_end_of_an_actor_is_told_when_its_generation_ends_otherwise() {
+    let place = Place::new().await;
+    place.running("sleeps").await;
+    let sleeps = place.script.newest();
+    place.running("breaks").await;
+    let breaks = place.script.newest();
+    assert_eq!(sleeps.wait_for_destroy_completion().now_or_never(), None);
+
+    place.script.hold("on_destroy");
+    sleeps.sleep().unwrap();
+    breaks.destroy().unwrap();
+    breaks.break_generation(Error::internal("boom"));
+
+    assert!(!within(sleeps.wait_for_destroy_completion()).await);
+    assert!(!within(breaks.wait_for_destroy_completion()).await);
 }
 
 #[tokio::test]

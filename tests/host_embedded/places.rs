@@ -60,6 +60,59 @@ async fn a_registration_takes_effect_at_the_next_start() {
 }
 
 #[tokio::test]
+async fn a_reload_puts_what_runs_to_sleep_once_its_calls_have_ended() {
+    let place = Place::new().await;
+    place.running("a").await;
+    place.script.hold("hold");
+    let open = place.call(get("a"), "hold", "");
+    place.until(|| place.script.waiting("hold") == 1).await;
+    let newer = Script::default();
+
+    place.host.reload(HERE, counter(), newer.factory(HOOKS, config()));
+    let next = place.call(get("a"), "echo", "new");
+    place.script.release("hold");
+
+    open.await.unwrap();
+    next.await.unwrap();
+    assert_eq!(newer.seen("echo"), ["echo new"]);
+    assert_eq!(place.script.count("on_sleep"), 1);
+    assert_eq!(place.script.alive(), 0);
+}
+
+#[tokio::test]
+async fn a_reload_meets_an_actor_that_is_about_to_start() {
+    let place = Place::new().await;
+    place.script.hold("on_wake");
+    let waiting = place.call(or_create("a"), "echo", "");
+    place.until(|| place.script.waiting("on_wake") == 1).await;
+    let newer = Script::default();
+
+    place.host.reload(HERE, counter(), newer.factory(HOOKS, config()));
+    place.script.release("on_wake");
+
+    waiting.await.unwrap();
+    assert_eq!(newer.count("echo"), 1);
+    assert_eq!((newer.overlaps(), place.script.alive()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_reload_leaves_other_types_and_other_environments_alone() {
+    let (place, there) = two().await;
+    call(&place.host, or_create("a"), THERE, "echo", "1").await.unwrap();
+    let other = ActorName::new("other").unwrap();
+    place.host.register(HERE, other.clone(), place.script.factory(HOOKS, config()));
+    let Address::Key { key, create, .. } = or_create("b") else { unreachable!() };
+    let address = Address::Key { name: other, key, create };
+    call(&place.host, address, HERE, "echo", "2").await.unwrap();
+
+    place.host.reload(HERE, counter(), Script::default().factory(HOOKS, config()));
+
+    call(&place.host, get("a"), HERE, "echo", "3").await.unwrap();
+    assert_eq!(there.seen("echo"), ["echo 1", "echo 3"]);
+    assert_eq!((there.alive(), place.script.alive()), (1, 1));
+}
+
+#[tokio::test]
 async fn calls_of_an_environment_that_goes_are_answered_and_its_actors_start_elsewhere() {
     let (place, there) = two().await;
     call(&place.host, or_create("a"), THERE, "set", "kept").await.unwrap();

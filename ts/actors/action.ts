@@ -1,7 +1,9 @@
 /** Runs one action: schema, author's function, `onBeforeActionResponse`. */
 
 import type { Call } from "../calls/call";
+import { withoutStack } from "../codec/parts";
 import { callersError, RivetError } from "../errors";
+import { clockwork } from "../native-half";
 import { validate } from "../schema";
 import { Context } from "./context";
 import type { Live } from "./live";
@@ -25,9 +27,9 @@ export async function runAction<T>(
       const context = new Context(live, call);
       const schema = live.definition.argumentSchemas.get(name);
       const checked = schema === undefined ? args : await checkArguments(live, name, args);
-      const began = performance.now();
+      const began = clockwork.now();
       const given = action(context, ...checked);
-      const held = performance.now() - began;
+      const held = clockwork.now() - began;
       if (held > HELD_MS) warnOfHeld(live, name, held);
       let output = await given;
       const before = live.definition.hook("onBeforeActionResponse");
@@ -35,7 +37,7 @@ export async function runAction<T>(
       return carry(output);
     });
   } catch (thrown) {
-    throw noteWrapper(callersError(thrown, live.specifier));
+    throw forCaller(thrown, live);
   } finally {
     call.release();
   }
@@ -73,13 +75,15 @@ export function actionNotFound(name: string, live: Live | undefined): RivetError
 
 const wrappers = new WeakSet<object>();
 
-function noteWrapper(error: RivetError): RivetError {
+/** What the caller gets for what an author's function threw, and {@link throughBoundary} knows again. */
+export function forCaller(thrown: unknown, live: Live): RivetError {
+  const error = callersError(thrown, live.specifier);
   wrappers.add(error);
   return error;
 }
 
 /**
- * What a caller of the same environment gets: the error that {@link runAction} made, whichever way
+ * What a caller of the same environment gets: the error that {@link forCaller} made, whichever way
  * the call took. The native half hands it over as the cause of its own. Where that one says something
  * else, such as that what the action changed was lost, the caller has to hear it.
  */
@@ -89,5 +93,23 @@ export function throughBoundary(error: unknown): unknown {
   const [told, made] = [error as RivetError, cause as RivetError];
   const same =
     told.group === made.group && told.code === made.code && told.message === made.message;
-  return same ? made : error;
+  if (!same) return error;
+  const phase = told.actor?.phase;
+  return phase === undefined ? made : ofStart(made, phase);
+}
+
+/** The error of a start for one of those who waited for it: of its own, since they are several. */
+function ofStart(made: RivetError, phase: string): RivetError {
+  const { group, code, message, statusCode, metadata, rayId, actor, cause } = made;
+  return withoutStack(
+    () =>
+      new RivetError(group, code, message, {
+        public: made.public,
+        statusCode,
+        metadata,
+        rayId,
+        actor: actor && { ...actor, phase },
+        cause,
+      }),
+  );
 }

@@ -8,11 +8,13 @@
 import { Call } from "../calls/call";
 import { copy, decode, encode } from "../codec";
 import type { Definition, Hook } from "../definition";
-import { callersError } from "../errors";
+import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
 import { validate } from "../schema";
 import type { Caller } from "../types";
-import { actionNotFound, runAction } from "./action";
+import { actionNotFound, forCaller, runAction } from "./action";
+import { Clock } from "./clock";
+import { Context } from "./context";
 import { Live, type Scene } from "./live";
 
 /** Stands before the name of an internal action that the actor itself asks for the ordinary way. */
@@ -50,12 +52,13 @@ function settingsOf(definition: Definition): object {
     hasState: definition.hasState,
     durability: options.durability,
     restartsRun: true,
-    createVarsTimeoutMs: options.createVarsTimeout,
-    onMigrateTimeoutMs: options.onMigrateTimeout,
-    sleepGracePeriodMs: options.sleepGracePeriod,
-    stateSaveIntervalMs: options.stateSaveInterval,
-    actionTimeoutMs: options.actionTimeout,
-    sleepTimeoutMs: options.sleepTimeout,
+    // Upwards, so that a part of a millisecond does not become no time at all.
+    createVarsTimeoutMs: Math.ceil(options.createVarsTimeout),
+    onMigrateTimeoutMs: Math.ceil(options.onMigrateTimeout),
+    sleepGracePeriodMs: Math.ceil(options.sleepGracePeriod),
+    stateSaveIntervalMs: Math.ceil(options.stateSaveInterval),
+    actionTimeoutMs: Math.ceil(options.actionTimeout),
+    sleepTimeoutMs: Math.ceil(options.sleepTimeout),
     noSleep: options.noSleep,
     actions: [...definition.actions.keys()].sort().map((name) => ({ name })),
   };
@@ -73,14 +76,16 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
       try {
         return await at.during(() => body(at, payload));
       } catch (thrown) {
-        throw callersError(thrown, at.specifier);
+        throw forCaller(thrown, at);
       }
     };
   };
-  const plain = (name: "onWake" | "onSleep" | "onDestroy"): Callback | undefined => {
+  const ending = (name: "onSleep" | "onDestroy"): Callback | undefined => {
     const written = definition.hook(name);
-    return written && hook((at) => written(at.context));
+    const clock = (at: Live): Clock => new Clock(at.bag, undefined, true);
+    return written && hook((at) => written(new Context(at, undefined, clock(at))));
   };
+  const onWake = definition.hook("onWake");
   const onMigrate = definition.hook("onMigrate");
   const onCreate = definition.hook("onCreate");
   const run = definition.run;
@@ -91,9 +96,9 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
     // Every start of an actor with a state has to look at its version.
     createVars: definition.hasVars || definition.hasState ? hook(createVars) : undefined,
     onMigrate: onMigrate && hook((at, { isNew }) => onMigrate(at.context, isNew === true)),
-    onWake: plain("onWake"),
-    onSleep: plain("onSleep"),
-    onDestroy: plain("onDestroy"),
+    onWake: onWake && hook((at) => onWake(at.context)),
+    onSleep: ending("onSleep"),
+    onDestroy: ending("onDestroy"),
     run: run && runner(run, live),
     actions: actionsOf(definition, live),
     encodeState: definition.hasState ? (bag: Bag) => liveOf(bag)?.encode() : undefined,
@@ -108,6 +113,9 @@ function runner(run: Hook, live: (payload: Payload) => Live): Callback {
     try {
       await at.during(() => run(at.context));
     } catch (thrown) {
+      if (!isRivetErrorCode(thrown, "actor", "aborted")) {
+        at.log.error({ msg: `run failed: ${messageOf(thrown)}`, error: thrown });
+      }
       throw callersError(thrown, at.specifier);
     }
     return true;

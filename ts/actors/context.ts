@@ -1,28 +1,31 @@
 /**
  * `c`: what an author's functions get first.
  *
- * 1. Two fields, everything else on the prototype: one is made for each call.
- * 2. What is rarely used (log, client, signals) is made when it is first touched.
+ * 1. Few fields, everything else on the prototype: one is made for each call.
+ * 2. What is rarely used (log, client, clock, signals) is made when it is first touched.
  */
 
 import type { Call } from "../calls/call";
 import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
-import { RivetError } from "../errors";
 import type { Keys } from "../kv";
+import { invalidArgument, RivetError } from "../errors";
 import type { Logger } from "../log";
-import { dispatch, unbridged } from "../native-half";
+import { clockNow, dispatch, unbridged } from "../native-half";
 import type { Caller, SaveOptions } from "../types";
+import { Clock } from "./clock";
 import type { Live } from "./live";
 
 export class Context {
   readonly #live: Live;
   readonly #call: Call | undefined;
   #client: object | undefined;
+  #clock: Clock | undefined;
 
-  constructor(live: Live, call: Call | undefined) {
+  constructor(live: Live, call: Call | undefined, clock?: Clock) {
     this.#live = live;
     this.#call = call;
+    this.#clock = clock;
   }
 
   /** The generation and the call behind a context. */
@@ -75,7 +78,12 @@ export class Context {
   }
 
   get now(): number {
-    return Date.now();
+    return clockNow(this.#live.bag);
+  }
+
+  get clock(): Clock {
+    this.#clock ??= new Clock(this.#live.bag, this.#call);
+    return this.#clock;
   }
 
   get caller(): Caller | undefined {
@@ -162,7 +170,7 @@ function readSaveOptions(options: SaveOptions): {
 
 function checkPromise(promise: unknown, method: string): void {
   if (typeof (promise as { then?: unknown } | undefined)?.then !== "function") {
-    throw new TypeError(`${method} takes a promise`);
+    throw invalidArgument(`${method} takes a promise`);
   }
 }
 

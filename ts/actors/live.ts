@@ -81,8 +81,7 @@ export class Live implements Owner {
 
   /** Names the generation in errors. */
   get specifier(): ActorSpecifier {
-    const { actorId, generation, key } = this.bag.identity;
-    return { actorId, generation, key: key.join("/") };
+    return this.bag.specifier;
   }
 
   /** The log, bound to the actor. */

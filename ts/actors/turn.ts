@@ -7,6 +7,7 @@
 
 import { messageOf } from "../errors";
 import type { Logger } from "../log";
+import { clockwork } from "../native-half";
 
 /** Something that is due. */
 interface Announcer {
@@ -18,7 +19,7 @@ let due: Announcer[] = [];
 
 /** Calls `announce` when the event loop has turned. */
 export function atTurnsEnd(announcer: Announcer): void {
-  if (due.length === 0) setImmediate(end);
+  if (due.length === 0) clockwork.setImmediate(end);
   due.push(announcer);
 }
 

@@ -7,13 +7,12 @@
  * 2. Nothing here counts as hearing a failure: one that no caller hears is reported as unhandled.
  */
 
+import { clockwork } from "../native-half";
+
 let open = 0;
 let looking = false;
 let holding = false;
-let timer: NodeJS.Timeout | undefined;
-
-/** As long as a timer of Node.js can be. */
-const FAR_MS = 2 ** 31 - 1;
+let hold: clockwork.Hold | undefined;
 
 /** Holds the process until `answer` settles. Returns what to give to the caller (2). */
 export function awaited<T>(answer: Promise<T>): Promise<T> {
@@ -40,14 +39,14 @@ function settled(): void {
 function lookSoon(): void {
   if (looking) return;
   looking = true;
-  setImmediate(look);
+  clockwork.setImmediate(look);
 }
 
 function look(): void {
   looking = false;
   if (open > 0 === holding) return;
   holding = open > 0;
-  if (timer === undefined) timer = setInterval(() => {}, FAR_MS);
-  else if (holding) timer.ref();
-  else timer.unref();
+  if (hold === undefined) hold = clockwork.holdProcess();
+  else if (holding) hold.ref();
+  else hold.unref();
 }

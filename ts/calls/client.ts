@@ -2,7 +2,7 @@
 
 import type { Definition } from "../definition";
 import { checkKeys, describe } from "../definition/keys";
-import { invalidArgument } from "../errors";
+import { checkedArgument, invalidArgument } from "../errors";
 import type { Row, Target } from "../native-half";
 import { unlessAborted } from "./departures";
 import { makeHandle } from "./handle";
@@ -127,10 +127,12 @@ function readOptions(
   inputKeys: readonly string[],
 ): { signal: AbortSignal | undefined; input: unknown } {
   if (options === undefined) return { signal: undefined, input: undefined };
-  checkKeys(options, { place: `options of ${method}()`, known: ["signal", ...inputKeys], later });
-  const { signal } = options;
+  const keys = { place: `options of ${method}()`, known: ["signal", ...inputKeys], later };
+  checkedArgument(() => checkKeys(options, keys));
+  const given = options as Record<string, unknown>;
+  const { signal } = given;
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new TypeError(`signal of ${method}() is ${describe(signal)}, not an AbortSignal`);
+    throw invalidArgument(`signal of ${method}() is ${describe(signal)}, not an AbortSignal`);
   }
-  return { signal, input: inputKeys[0] === undefined ? undefined : options[inputKeys[0]] };
+  return { signal, input: inputKeys[0] === undefined ? undefined : given[inputKeys[0]] };
 }

@@ -10,7 +10,7 @@
 
 import type { Live } from "../actors/live";
 import { isRivetErrorCode } from "../errors";
-import { dispatch } from "../native-half";
+import { clockwork, dispatch } from "../native-half";
 
 /** The calls of one handle that have not left. */
 export class Departures {
@@ -67,7 +67,7 @@ export function mayLeave(live: Live): Promise<void> | undefined {
   queues.set(live, open);
   const end = (): void => {
     // Whoever waited goes on in the microtasks before.
-    setImmediate(() => {
+    clockwork.setImmediate(() => {
       if (queues.get(live) === open) queues.delete(live);
     });
   };

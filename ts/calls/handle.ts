@@ -9,6 +9,7 @@
 
 import type { Definition } from "../definition";
 import { describe } from "../definition/keys";
+import { invalidArgument } from "../errors";
 import type { Reach } from "./reach";
 
 const REACH = Symbol("reach");
@@ -166,17 +167,17 @@ function readActionCall(call: unknown): {
   signal: AbortSignal | undefined;
 } {
   if (typeof call !== "object" || call === null) {
-    throw new TypeError(`action() takes {name, args}, not ${describe(call)}`);
+    throw invalidArgument(`action() takes {name, args}, not ${describe(call)}`);
   }
   const { name, args = [], signal } = call as Record<string, unknown>;
   if (typeof name !== "string") {
-    throw new TypeError(`name of action() is ${describe(name)}, not a string`);
+    throw invalidArgument(`name of action() is ${describe(name)}, not a string`);
   }
   if (!Array.isArray(args)) {
-    throw new TypeError(`args of action() is ${describe(args)}, not a list`);
+    throw invalidArgument(`args of action() is ${describe(args)}, not a list`);
   }
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new TypeError(`signal of action() is ${describe(signal)}, not an AbortSignal`);
+    throw invalidArgument(`signal of action() is ${describe(signal)}, not an AbortSignal`);
   }
   return { name, args, signal };
 }

@@ -63,6 +63,12 @@ const runKeys: Keys = {
   later: ["inspector"],
 };
 
+/** Marks the definitions of all copies of this module. */
+const BRAND = Symbol.for("greenroom.definition");
+
+/** What this copy made of the definitions of others. */
+const adopted = new WeakMap<object, Definition>();
+
 /** The runtime's side of a definition. */
 export class Definition implements ActorDefinition<DefinitionTypes> {
   /** What was given to `actor()`. */
@@ -105,6 +111,22 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
     this.hasState = config.state !== undefined || config.createState !== undefined;
     this.stateVersion = readStateVersion(config, this.hasState);
     this.hasVars = config.vars !== undefined || config.createVars !== undefined;
+  }
+
+  /** The definition that `given` is, also where another copy of this module made it. */
+  static from(given: unknown): Definition | undefined {
+    if (given instanceof Definition) return given;
+    if (typeof given !== "object" || given === null || !(BRAND in given)) return undefined;
+    let own = adopted.get(given);
+    if (own === undefined) {
+      own = defineActor((given as { config?: unknown }).config);
+      adopted.set(given, own);
+    }
+    return own;
+  }
+
+  get [BRAND](): boolean {
+    return true;
   }
 
   /** One of the author's functions; `undefined` when it was not written. */

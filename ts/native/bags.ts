@@ -6,7 +6,7 @@
  */
 import { setMaxListeners } from "node:events";
 import type { ActorContext } from "../../index.js";
-import { fromRecord, type RivetError } from "./errors.js";
+import { type ErrorActor, fromRecord, type RivetError } from "./errors.js";
 import type { Factory } from "./factory.js";
 import { HeldOutputs, type Output } from "./gate.js";
 import type { Tickets } from "./tickets.js";
@@ -58,7 +58,7 @@ export class ActorBag {
   durable = 0;
   /** Whether `keepalive` holds the process for it. */
   holds = false;
-  /** Outputs of calls in place that wait for a commit. */
+  /** Outputs that wait for a commit or for their turn. */
   held: HeldOutputs | undefined;
   /** The last state was handed over: no later change can be stored. */
   sealed = false;
@@ -126,10 +126,24 @@ export class ActorBag {
     return this.#abort.signal;
   }
 
+  /** Whether outputs wait that have to leave before any other. */
+  get holdsOutputs(): boolean {
+    return this.held !== undefined && this.held.size > 0;
+  }
+
   /** Keeps an output of a call in place until `commit` is durable. */
   hold(commit: number, output: Output): void {
     this.held ??= new HeldOutputs();
     this.held.hold(commit, output);
+  }
+
+  /** Keeps the place of an answer that takes the ordinary way, until `ticket` has it. */
+  keepPlace(ticket: number): void {
+    if (this.stopped !== undefined) return;
+    const gone = () => this.held?.leavePlace(ticket, this.durable);
+    if (!this.home.tickets.whenSettled(ticket, gone)) return;
+    this.held ??= new HeldOutputs();
+    this.held.keepPlace(ticket);
   }
 
   /** The actor begins to stop. */
@@ -153,12 +167,25 @@ export class ActorBag {
   /** Why nothing more happens in this generation. */
   stoppedError(): RivetError {
     if (this.stopped !== undefined) return this.stopped.error;
-    const { actorId, generation } = this.identity;
     return fromRecord({
       group: "actor",
       code: "stopping",
       message: "actor is stopping",
-      actor: { actorId, generation },
+      actor: this.specifier,
     });
   }
+
+  /** The form that errors carry. */
+  get specifier(): ErrorActor {
+    const { actorId, generation, key } = this.identity;
+    return { actorId, generation, key: displayKey(key) };
+  }
+}
+
+/** A key for people, as the Rust side has it: no two look the same. */
+function displayKey(key: ActorIdentity["key"]): string {
+  if (key.length === 0) return "/";
+  return key
+    .map((part) => (part === "" ? "\\0" : String(part).replace(/[\\/]/g, "\\$&")))
+    .join("/");
 }

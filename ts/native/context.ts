@@ -27,7 +27,7 @@ declare module "../../index.js" {
     requestSaveAndWait(options?: JsSaveOptions | null): Promise<void>;
     /** Saves the state of a delta and resolves when it is durable. */
     saveState(delta: { state?: Uint8Array }): Promise<void>;
-    /** Resolves when the actor is durably destroyed. */
+    /** Resolves when the actor is durably destroyed; never, when this generation ends otherwise. */
     waitForDestroyCompletion(): Promise<void>;
     /** Keeps the actor awake until `promise` has settled. */
     keepAwake(promise: Promise<unknown>): void;
@@ -83,7 +83,9 @@ const methods = {
   },
   async waitForDestroyCompletion(this: ActorContext): Promise<void> {
     const start = (ticket: number) => awaitDestroyed(this, ticket);
-    await bagOf(this).home.tickets.wait(start, { bridged: true, holds: false });
+    const told = await bagOf(this).home.tickets.wait(start, { bridged: true, holds: false });
+    // Nothing refers to it any more, so it goes with whoever waits.
+    if (told?.[0] !== 1) await new Promise<never>(() => {});
   },
   keepAwake(this: ActorContext, promise: Promise<unknown>): void {
     track(bagOf(this), Region.KEEP_AWAKE, promise);

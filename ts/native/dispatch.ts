@@ -14,7 +14,7 @@ import "./kv.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { fromRecord, readRecord } from "./errors.js";
 import { flushAtExit } from "./exit.js";
-import { factoryOf } from "./factory.js";
+import { factoryOf, forget } from "./factory.js";
 import { ActionEntry, type CallerKind, HookEntry, type HookHost, SnapshotEntry } from "./hooks.js";
 import { HostHandle, type OpenHostOptions, parse, plainly } from "./host.js";
 import { type CallScope, InPlaceCall } from "./inplace.js";
@@ -68,7 +68,8 @@ export class Dispatch {
     const opened = await this.#tickets.wait((ticket) => {
       plainly(() => native.openHost(this.#environment, config, ticket));
     });
-    return new HostHandle(parse<{ host: number }>(opened).host, this.#tickets, this.#bags);
+    const { host, home } = parse<{ host: number; home: number }>(opened);
+    return new HostHandle(host, home, this.#tickets, this.#bags);
   }
 
   /**
@@ -173,6 +174,9 @@ export class Dispatch {
       case Kind.START:
         this.#start(job);
         return;
+      case Kind.FORGOTTEN:
+        forget(job.number(0));
+        return;
       default: {
         const bag = this.#bags.get(job.actor);
         if (bag !== undefined) this.#forActor(bag, job);
@@ -253,6 +257,7 @@ export class Dispatch {
       instanceOf(this.#environment, of),
     );
     this.#bags.set(job.actor, bag);
+    this.#tickets.failures.forget(identity.actorId);
   }
 
   #logged(job: Records): void {

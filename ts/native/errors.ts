@@ -32,6 +32,8 @@ export interface ErrorRecord {
   statusCode?: number | null;
   rayId?: string | null;
   actor?: ErrorActor | null;
+  /** The name under which its environment keeps what was thrown (see `failures.ts`). */
+  thrown?: string | null;
 }
 
 export interface RivetErrorOptions {

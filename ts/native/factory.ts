@@ -38,7 +38,7 @@ export interface Factory {
   readonly gated: boolean;
 }
 
-/** Those with which some host that is open here runs actors, and how many times. */
+/** Those with which actors may still start here, and by how many registrations. */
 const factories = new Map<number, { readonly factory: Factory; uses: number }>();
 
 /** The factory of a number. */
@@ -46,17 +46,17 @@ export function factoryOf(number: number): Factory | undefined {
   return factories.get(number)?.factory;
 }
 
-/** A host runs actors with it from now on. */
+/** It was registered once more: see {@link forget}. */
 export function keep(factory: NapiActorFactory): void {
   const kept = factories.get(factory.number);
   if (kept === undefined) factories.set(factory.number, { factory: factory.functions, uses: 1 });
   else kept.uses += 1;
 }
 
-/** A host that ran actors with it has ended. */
-export function forget(factory: NapiActorFactory): void {
-  const kept = factories.get(factory.number);
-  if (kept !== undefined && --kept.uses === 0) factories.delete(factory.number);
+/** Rust has let go of one of its registrations: by that one nothing starts any more. */
+export function forget(number: number): void {
+  const kept = factories.get(number);
+  if (kept !== undefined && --kept.uses === 0) factories.delete(number);
 }
 
 /** A type of actors: its functions and its settings. */

@@ -38,6 +38,9 @@ const HOOKS: Readonly<Record<string, string>> = {
   on_destroy: "onDestroy",
 };
 
+/** Those of the end, which nobody waits for. */
+const ENDS: readonly string[] = ["onSleep", "onDestroy"];
+
 /** The payload of a hook. `input` is null where the creator passed none. */
 export interface HookPayload {
   readonly ctx: ActorContext;
@@ -58,6 +61,8 @@ export class HookEntry implements Entry {
   readonly #name: string;
   readonly #payload: () => unknown;
   readonly #encode: (result: unknown) => Uint8Array | undefined;
+  /** Whether who waits for the start hears of its failure. */
+  readonly #starts: boolean;
 
   private constructor(
     host: HookHost,
@@ -66,6 +71,7 @@ export class HookEntry implements Entry {
     name: string,
     payload: () => unknown,
     encode: (result: unknown) => Uint8Array | undefined,
+    starts = false,
   ) {
     this.#host = host;
     this.#bag = bag;
@@ -73,6 +79,7 @@ export class HookEntry implements Entry {
     this.#name = name;
     this.#payload = payload;
     this.#encode = encode;
+    this.#starts = starts;
   }
 
   static hook(
@@ -91,7 +98,8 @@ export class HookEntry implements Entry {
       host.turns.handedOver(bag, true);
       return bag.firstState;
     };
-    return new HookEntry(host, bag, ticket, HOOKS[label] ?? label, payload, encode);
+    const name = HOOKS[label] ?? label;
+    return new HookEntry(host, bag, ticket, name, payload, encode, !ENDS.includes(name));
   }
 
   static run(host: HookHost, bag: ActorBag, ticket: number) {
@@ -146,7 +154,7 @@ export class HookEntry implements Entry {
   }
 
   #answer(failed: boolean, outcome: unknown): void {
-    const { native, turns } = this.#host;
+    const { native, turns, tickets } = this.#host;
     let bytes: Uint8Array | undefined;
     if (!failed) {
       try {
@@ -156,8 +164,13 @@ export class HookEntry implements Entry {
         outcome = thrown;
       }
     }
-    if (failed) native.complete(this.#bag.actor, this.#ticket, 1, encodeRecord(recordOf(outcome)));
-    else native.complete(this.#bag.actor, this.#ticket, 0, bytes);
+    if (failed) {
+      const record = recordOf(outcome);
+      const { actorId } = this.#bag.identity;
+      if (this.#starts && this.#bag.stopped === undefined)
+        record.thrown = tickets.failures.keep(actorId, outcome);
+      native.complete(this.#bag.actor, this.#ticket, 1, encodeRecord(record));
+    } else native.complete(this.#bag.actor, this.#ticket, 0, bytes);
     turns.retry(this.#bag);
   }
 }
@@ -294,6 +307,8 @@ export class ActionEntry implements Entry, OpenCall {
         outcome = thrown;
       }
     }
+    // Before Rust hears of it, which may answer at once.
+    if (this.#origin !== 0 && this.#bag.factory.gated) this.#bag.keepPlace(this.#origin);
     if (failed) {
       if (this.#origin !== 0) tickets.threw(this.#origin, outcome);
       native.finishCall(this.#bag.actor, this.#call, 1, encodeRecord(recordOf(outcome)));

@@ -4,7 +4,7 @@
 import * as native from "../../index.js";
 import type { ActorBag } from "./bags.js";
 import { fromRecord, unbridged } from "./errors.js";
-import { forget, keep, type NapiActorFactory } from "./factory.js";
+import { keep, type NapiActorFactory } from "./factory.js";
 import type { CallerKind } from "./hooks.js";
 import { onAbort } from "./listen.js";
 import type { Tickets } from "./tickets.js";
@@ -82,23 +82,27 @@ interface Known {
 export class HostHandle {
   /** The number by which Rust knows it. */
   readonly number: number;
+  /** The same for all that were opened on one folder while it stayed open. */
+  readonly home: number;
   readonly #tickets: Tickets;
   readonly #bags: ReadonlyMap<number, ActorBag>;
   readonly #known = new WeakMap<Target, Known>();
-  readonly #factories: NapiActorFactory[] = [];
   #ending: Promise<ShutdownReport> | undefined;
 
-  constructor(number: number, tickets: Tickets, bags: ReadonlyMap<number, ActorBag>) {
+  constructor(number: number, home: number, tickets: Tickets, bags: ReadonlyMap<number, ActorBag>) {
     this.number = number;
+    this.home = home;
     this.#tickets = tickets;
     this.#bags = bags;
   }
 
-  /** Runs actors of `name` in this environment. */
-  register(name: string, factory: NapiActorFactory): void {
-    plainly(() => native.register(this.number, name, factory));
+  /**
+   * Runs actors of `name` in this environment, in place of what ran them before: from their next
+   * start on, or with `evict` at once, for which those that run fall asleep.
+   */
+  register(name: string, factory: NapiActorFactory, evict = false): void {
+    plainly(() => native.register(this.number, name, factory, evict));
     keep(factory);
-    this.#factories.push(factory);
   }
 
   /**
@@ -180,16 +184,8 @@ export class HostHandle {
     return this.#ending;
   }
 
-  async #end(graceMs: number): Promise<ShutdownReport> {
-    const { stays, ...report } = await this.#manage<ShutdownReport & { stays: boolean }>(
-      "shutdown",
-      {
-        graceMs,
-      },
-    );
-    // Where this environment goes on, its actors may still start from them.
-    if (!stays) for (const factory of this.#factories.splice(0)) forget(factory);
-    return report;
+  #end(graceMs: number): Promise<ShutdownReport> {
+    return this.#manage<ShutdownReport>("shutdown", { graceMs });
   }
 
   async #manage<T>(op: ManageOp, args: object): Promise<T> {

@@ -2,12 +2,17 @@
  * `greenroom/native`: the native classes of the contract, and the dispatch on which
  * the author's layer stands. Opened once per environment, when it is first loaded.
  */
+// Before all that needs the addon, because it explains why there is none.
+import "./load.js";
+
 import { Dispatch } from "./dispatch.js";
 import { once } from "./once.js";
 
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
 export { ActorContext, type Kv } from "../../index.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
+export { clockNow, clockSleep, type SleepStop } from "./clock.js";
+export * as clockwork from "./clockwork.js";
 export type { Dispatch, LogLevel, LogLine } from "./dispatch.js";
 export {
   BRIDGE_PREFIX,

@@ -139,9 +139,9 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
     if (this.#answered) return;
     this.#failed = failed;
     this.#outcome = outcome;
-    if (commit === 0 || (commit > 0 && commit <= bag.durable)) this.leave();
-    else if (commit > 0) bag.hold(commit, this);
-    else if (commit === TIMED_OUT) this.#refuse(timeout(bag));
+    if (commit === TIMED_OUT) this.#refuse(timeout(bag));
+    else if (commit > bag.durable || bag.holdsOutputs) bag.hold(commit, this);
+    else if (commit >= 0) this.leave();
   }
 
   /** See (2): false when it was answered before. */
@@ -166,13 +166,12 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
 }
 
 function timeout(bag: ActorBag): RivetError {
-  const { actorId, generation } = bag.identity;
   return fromRecord({
     group: "actor",
     code: "action_timed_out",
     message: "Action timed out",
     public: true,
     statusCode: 408,
-    actor: { actorId, generation },
+    actor: bag.specifier,
   });
 }

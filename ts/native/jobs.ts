@@ -19,6 +19,7 @@ export const Kind = {
   STOPPED: 10,
   SETTLED: 11,
   LOG: 12,
+  FORGOTTEN: 13,
 } as const;
 
 export type Kind = (typeof Kind)[keyof typeof Kind];
@@ -37,6 +38,7 @@ export const FIELDS: Readonly<Record<Kind, number>> = {
   [Kind.STOPPED]: 2, // outcome, error record or null
   [Kind.SETTLED]: 2, // 0 with bytes or null, 1 with an error record
   [Kind.LOG]: 5, // level, target, message, fields as JSON, how many were lost
+  [Kind.FORGOTTEN]: 1, // factory
 };
 
 /** Reads a batch, record by record. Field types are those of the table above. */

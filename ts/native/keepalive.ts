@@ -6,16 +6,13 @@
  * would otherwise hold and release for every call.
  */
 
-import { setImmediate, setInterval } from "./clockwork.js";
-
-/** As long as a timer of Node.js can be. */
-const FAR_MS = 2 ** 31 - 1;
+import { type Hold, holdProcess, setImmediate } from "./clockwork.js";
 
 export class KeepAlive {
   #count = 0;
   #holding = false;
   #releasing = false;
-  #timer: NodeJS.Timeout | undefined;
+  #hold: Hold | undefined;
 
   /** How much is owed. */
   get count(): number {
@@ -26,8 +23,8 @@ export class KeepAlive {
     this.#count += 1;
     if (this.#holding) return;
     this.#holding = true;
-    if (this.#timer === undefined) this.#timer = setInterval(() => {}, FAR_MS);
-    else this.#timer.ref();
+    if (this.#hold === undefined) this.#hold = holdProcess();
+    else this.#hold.ref();
   }
 
   release(): void {
@@ -41,6 +38,6 @@ export class KeepAlive {
     this.#releasing = false;
     if (this.#count > 0) return;
     this.#holding = false;
-    this.#timer?.unref();
+    this.#hold?.unref();
   };
 }

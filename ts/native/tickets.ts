@@ -5,6 +5,7 @@
  * kept for the caller, if that is here too: it becomes the `cause` of its error.
  */
 import { type ErrorRecord, fromRecord, readRecord, toBridge } from "./errors.js";
+import { StartFailures } from "./failures.js";
 import type { KeepAlive } from "./keepalive.js";
 
 interface Waiting {
@@ -13,6 +14,8 @@ interface Waiting {
   bridged: boolean;
   holds: boolean;
   thrown: { thrown: unknown } | undefined;
+  /** Called when whoever waits was told. */
+  told: (() => void) | undefined;
 }
 
 export interface WaitOptions {
@@ -23,6 +26,8 @@ export interface WaitOptions {
 }
 
 export class Tickets {
+  /** What starts failed with that somebody may wait for. */
+  readonly failures = new StartFailures();
   #last = 0;
   readonly #waiting = new Map<number, Waiting>();
   readonly #keepAlive: KeepAlive;
@@ -42,7 +47,8 @@ export class Tickets {
     return new Promise((resolve, reject) => {
       this.#last += 1;
       const ticket = this.#last;
-      this.#waiting.set(ticket, { resolve, reject, bridged, holds, thrown: undefined });
+      const waiting = { resolve, reject, bridged, holds, thrown: undefined, told: undefined };
+      this.#waiting.set(ticket, waiting);
       if (holds) this.#keepAlive.hold();
       try {
         start(ticket);
@@ -59,6 +65,8 @@ export class Tickets {
     if (waiting === undefined) return false;
     if (error === undefined) waiting.resolve(bytes);
     else this.#fail(waiting, readRecord(error));
+    waiting.told?.();
+    this.#rest();
     return true;
   }
 
@@ -66,6 +74,8 @@ export class Tickets {
   abandon(ticket: number, reason: unknown): boolean {
     const waiting = this.#take(ticket);
     waiting?.reject(reason);
+    waiting?.told?.();
+    this.#rest();
     return waiting !== undefined;
   }
 
@@ -73,6 +83,14 @@ export class Tickets {
   threw(ticket: number, thrown: unknown): void {
     const waiting = this.#waiting.get(ticket);
     if (waiting !== undefined) waiting.thrown = { thrown };
+  }
+
+  /** Has `told` called once whoever waits for a ticket was told. False when nobody waits. */
+  whenSettled(ticket: number, told: () => void): boolean {
+    const waiting = this.#waiting.get(ticket);
+    if (waiting === undefined) return false;
+    waiting.told = told;
+    return true;
   }
 
   #take(ticket: number): Waiting | undefined {
@@ -84,6 +102,11 @@ export class Tickets {
   }
 
   #fail(waiting: Waiting, record: ErrorRecord): void {
-    waiting.reject(waiting.bridged ? toBridge(record) : fromRecord(record, waiting.thrown));
+    const cause = waiting.thrown ?? this.failures.causeOf(record);
+    waiting.reject(waiting.bridged ? toBridge(record) : fromRecord(record, cause));
+  }
+
+  #rest(): void {
+    if (this.#waiting.size === 0) this.failures.clear();
   }
 }

@@ -7,7 +7,7 @@ import { readKey } from "../calls/key";
 import { checkKeys, describe } from "../definition/keys";
 import { messageOf } from "../errors";
 import type { Logging } from "../log";
-import type { Hold, Host } from "../native-half";
+import { clockwork, type Hold } from "../native-half";
 import type {
   ActorHandle,
   ActorKey,
@@ -17,9 +17,10 @@ import type {
   types,
 } from "../types";
 import { type ActorInfo, infoOf, type ManagedActor, manage } from "./actor";
-import { Opening } from "./open";
+import { type Leave, Opening } from "./open";
 import { readSetup, type SetupOptions } from "./options";
-import { onSignals } from "./signals";
+import type { SharedHost } from "./shared";
+import { type Drain, onSignals } from "./signals";
 
 /** How a registry is shut down. */
 export interface ShutdownOptions {
@@ -72,6 +73,10 @@ export class Registry<U extends Definitions = Definitions> {
   readonly #opening: Opening;
   readonly #client: Client<this>;
   readonly #logging: Logging;
+  /** What was asked for on signals. */
+  readonly #drains: { readonly drain: Drain; readonly deadline: number }[] = [];
+  /** The host on which others took over all of its actors. */
+  #takenOver: SharedHost | undefined;
   #shutdown: Promise<ShutdownReport> | undefined;
 
   constructor(config: SetupOptions<U>) {
@@ -84,10 +89,15 @@ export class Registry<U extends Definitions = Definitions> {
       deps: setup.deps,
       client: (context) => {
         const { live, call } = Context.inside(context);
-        return makeClient(() => ({ host: this.#opening.host, live, call }));
+        return makeClient(() => ({ host: this.#opening.actorsHost, live, call }));
       },
     };
-    this.#opening = new Opening(setup, scene);
+    this.#opening = new Opening(
+      setup,
+      scene,
+      (deadline) => this.shutdown({ deadline }),
+      (by) => this.#superseded(by),
+    );
     this.#client = makeClient(() => ({
       host: this.#opening.host,
       live: undefined,
@@ -136,8 +146,13 @@ export class Registry<U extends Definitions = Definitions> {
    * What is called afterwards is refused.
    */
   shutdown(options: ShutdownOptions = {}): Promise<ShutdownReport> {
-    this.#shutdown ??= this.#close(readDeadline(options));
-    return this.#shutdown;
+    try {
+      const deadline = readDeadline(options);
+      this.#shutdown ??= this.#close(deadline);
+      return this.#shutdown;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /**
@@ -147,21 +162,24 @@ export class Registry<U extends Definitions = Definitions> {
    * @returns stops listening.
    */
   drainOnSignals(options: ShutdownOptions = {}): () => void {
-    readDeadline(options);
-    return onSignals(() => this.shutdown(options));
+    const deadline = readDeadline(options);
+    const taken = this.#takenOver;
+    const run = taken === undefined ? () => this.shutdown({ deadline }) : all(taken, deadline);
+    const drain: Drain = { run };
+    this.#drains.push({ drain, deadline });
+    return onSignals(drain);
   }
 
   async #close(deadline: number): Promise<ShutdownReport> {
-    const began = performance.now();
+    const began = clockwork.now();
     const closing = this.#opening.close();
-    const host = await within(deadline, closing);
-    if (host === undefined) {
+    const leave = await within(deadline, closing);
+    if (leave === undefined) {
       void this.#closeLate(closing);
       return { drained: 0, notDrained: [] };
     }
-    const left = Math.max(0, Math.round(deadline - (performance.now() - began)));
-    const report = await host.shutdown(left);
-    this.#opening.ended();
+    const left = Math.max(0, Math.round(deadline - (clockwork.now() - began)));
+    const report = await leave(left);
     return {
       drained: report.drained,
       notDrained: report.notDrained.map(({ name, key, holds }) => ({
@@ -172,13 +190,16 @@ export class Registry<U extends Definitions = Definitions> {
     };
   }
 
+  /** Whoever asked this registry to shut down on a signal means what runs by then. */
+  #superseded(by: SharedHost): void {
+    this.#takenOver = by;
+    for (const { drain, deadline } of this.#drains.splice(0)) drain.run = all(by, deadline);
+  }
+
   /** Closes what opens only after the deadline: it has no actors to wait for, and nobody to tell. */
-  async #closeLate(closing: Promise<Host | undefined>): Promise<void> {
+  async #closeLate(closing: Promise<Leave | undefined>): Promise<void> {
     try {
-      const host = await closing;
-      if (host === undefined) return;
-      await host.shutdown(0);
-      this.#opening.ended();
+      await (await closing)?.(0);
     } catch (error) {
       const msg = `the storage could not be closed after the deadline: ${messageOf(error)}`;
       this.#logging.write("error", {}, { msg, error });
@@ -186,16 +207,19 @@ export class Registry<U extends Definitions = Definitions> {
   }
 }
 
+/** Shuts down all who are on a host. Outside of the class, so that it holds no registry. */
+const all = (on: SharedHost, deadline: number) => () => on.shutdown(deadline);
+
 /** What `promise` gives, or `undefined` once `ms` milliseconds are over. */
 async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
+  let prevent: (() => void) | undefined;
   const over = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined);
+    prevent = clockwork.after(ms, () => resolve(undefined));
   });
   try {
     return await Promise.race([promise, over]);
   } finally {
-    clearTimeout(timer);
+    prevent?.();
   }
 }
 

@@ -1,39 +1,82 @@
 /**
- * Opens the host of a registry, once, when it is first needed.
+ * Opens the host of a registry, once, when it is first needed, or as soon as the registry is set up
+ * where its folder is open here already: its definitions replace those of before.
  *
  * 1. A failed opening is told to everyone who waited for it, and tried again by the next.
  * 2. Once a registry was shut down nothing opens it again.
+ * 3. One that was superseded uses the host for as long as others keep it open, and opens it anew
+ *    when it is needed afterwards.
  */
 
 import { resolve } from "node:path";
 
 import { makeFactory } from "../actors/adapter";
 import type { Scene } from "../actors/live";
-import { RivetError } from "../errors";
-import { dispatch, type Host } from "../native-half";
+import { messageOf, RivetError } from "../errors";
+import { dispatch, type Host, type NapiActorFactory } from "../native-half";
 import { leaveNativeLines, takeNativeLines } from "./native-log";
 import type { Setup } from "./options";
+import { type Report, type SharedHost, sharedHosts, type Tenant } from "./shared";
 
-export class Opening {
+/** Ends the part of a registry in its host, within some milliseconds. */
+export type Leave = (graceMs: number) => Promise<Report>;
+
+export class Opening implements Tenant {
+  readonly order = sharedHosts.nextOrder();
+  readonly names: readonly string[];
+  readonly evicts: boolean;
   readonly #setup: Setup;
   readonly #scene: Scene;
+  readonly #folder: string | undefined;
+  readonly #shutdown: (deadline: number) => Promise<unknown>;
+  readonly #superseded: (by: SharedHost) => void;
   #opening: Promise<Host> | undefined;
-  #host: Host | undefined;
+  #shared: SharedHost | undefined;
+  /** Others run all of its actors, so that it has no part in the host of its own. */
+  #isSuperseded = false;
   #closed = false;
 
-  constructor(setup: Setup, scene: Scene) {
+  /**
+   * `shutdown` shuts the registry down; `superseded` is told whom its place belongs to, each time that
+   * it loses it.
+   */
+  constructor(
+    setup: Setup,
+    scene: Scene,
+    shutdown: (deadline: number) => Promise<unknown>,
+    superseded: (by: SharedHost) => void,
+  ) {
     this.#setup = setup;
     this.#scene = scene;
+    this.#shutdown = shutdown;
+    this.#superseded = superseded;
+    this.names = [...setup.definitions.keys()];
+    this.evicts = setup.reload === "now";
+    this.#folder = setup.folder === undefined ? undefined : resolve(setup.folder);
+    if (this.#folder !== undefined && sharedHosts.hasOpen(this.#folder)) {
+      // Told to whoever needs it first, who tries again (1).
+      this.#open().catch(() => {});
+    }
   }
 
   /** The host if it is open, else how to get it. */
   get host(): Host | (() => Promise<Host>) {
-    return this.#host ?? this.#open;
+    const shared = this.#shared;
+    return shared === undefined || shared.ended || this.#closed ? this.#open : shared.host;
+  }
+
+  /** The same for the actors, who may outlive their registry where others keep the host open. */
+  get actorsHost(): Host | (() => Promise<Host>) {
+    return this.#shared?.current.host ?? this.#open;
   }
 
   /** Opens the host if that has not happened. */
   readonly #open = (): Promise<Host> => {
     if (this.#closed) return Promise.reject(shutDown());
+    if (this.#shared?.ended === true) {
+      this.#shared = undefined;
+      this.#opening = undefined;
+    }
     this.#opening ??= this.#start().catch((error) => {
       this.#opening = undefined;
       throw error;
@@ -43,34 +86,61 @@ export class Opening {
 
   /** The host, opened if need be. */
   get opened(): Promise<Host> {
-    return this.#host === undefined || this.#closed ? this.#open() : Promise.resolve(this.#host);
+    const { host } = this;
+    return typeof host === "function" ? host() : Promise.resolve(host);
   }
 
-  /** Lets nothing be opened or called any more, and gives what was open. */
-  async close(): Promise<Host | undefined> {
+  /** Lets nothing be opened or called any more, and gives how to leave what was open. */
+  async close(): Promise<Leave | undefined> {
     this.#closed = true;
-    return this.#host ?? (await this.#opening?.catch(() => undefined));
+    await this.#opening?.catch(() => undefined);
+    const shared = this.#shared;
+    if (shared === undefined || shared.ended) return undefined;
+    return async (graceMs) => {
+      const report = await shared.leave(this, graceMs);
+      leaveNativeLines(this.#setup.logging);
+      return report;
+    };
   }
 
-  /** The end of {@link close}: the host was shut down. */
-  ended(): void {
-    leaveNativeLines(this.#setup.logging);
+  factoryOf(name: string): NapiActorFactory {
+    const definition = this.#setup.definitions.get(name);
+    if (definition === undefined) throw new Error(`there is no actor ${name}`);
+    return makeFactory(definition, this.#scene);
+  }
+
+  superseded(ending: Promise<unknown>): void {
+    const { logging } = this.#setup;
+    this.#isSuperseded = true;
+    leaveNativeLines(logging);
+    ending.catch((error) => {
+      const msg = `a registry that was replaced could not leave: ${messageOf(error)}`;
+      logging.write("error", {}, { msg, error });
+    });
+    if (this.#shared !== undefined) this.#superseded(this.#shared);
+  }
+
+  shutdown(deadline: number): Promise<unknown> {
+    return this.#shutdown(deadline);
   }
 
   async #start(): Promise<Host> {
-    const { folder, threads, lockTimeout, definitions } = this.#setup;
-    const options = {
-      ...(folder === undefined ? {} : { path: resolve(folder) }),
+    const { threads, lockTimeout, logging } = this.#setup;
+    const folder = this.#folder;
+    const opened = await dispatch.openHost({
+      ...(folder === undefined ? {} : { path: folder }),
       shared: threads === "shared",
       lockTimeoutMs: lockTimeout,
-    };
-    const host = await dispatch.openHost(options);
-    for (const [name, definition] of definitions) {
-      host.register(name, makeFactory(definition, this.#scene));
+    });
+    this.#isSuperseded = false;
+    takeNativeLines(logging);
+    this.#shared = sharedHosts.join(opened, this, { folder, threads });
+    if (this.#shared.threads !== threads) {
+      const msg = `threads of setup() is "${threads}", but this thread has ${folder} open as "${this.#shared.threads}": start the program again to change it`;
+      logging.write("warn", {}, { msg });
     }
-    this.#host = host;
-    takeNativeLines(this.#setup.logging);
-    return host;
+    if (this.#isSuperseded) this.#superseded(this.#shared);
+    return this.#shared.host;
   }
 }
 

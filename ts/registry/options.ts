@@ -46,6 +46,12 @@ export interface SetupSettings<U extends Definitions> {
   threads?: "exclusive" | "shared" | undefined;
   /** How long to wait for a folder that another process uses, in milliseconds. Default 10,000. */
   lockTimeout?: number | undefined;
+  /**
+   * What becomes of actors that are awake when the same folder is set up again in this thread, as when a
+   * development server evaluates a module anew. `"wake"` (default): they take the new code when they
+   * wake the next time. `"now"`: they fall asleep at once, so that the next call runs the new code.
+   */
+  reload?: "wake" | "now" | undefined;
   /** Which lines are logged, and where to. */
   logging?: LoggingOptions | undefined;
 }
@@ -57,13 +63,14 @@ export interface Setup {
   readonly folder: string | undefined;
   readonly threads: "exclusive" | "shared";
   readonly lockTimeout: number;
+  readonly reload: "wake" | "now";
   readonly deps: unknown;
   readonly logging: Logging;
 }
 
 const keys: Keys = {
   place: "setup()",
-  known: ["use", "storage", "threads", "lockTimeout", "deps", "logging"],
+  known: ["use", "storage", "threads", "lockTimeout", "reload", "deps", "logging"],
   later: [
     "endpoint",
     "exposeErrors",
@@ -75,7 +82,6 @@ const keys: Keys = {
     "maxOutgoingMessageSize",
     "namespace",
     "noWelcome",
-    "reload",
     "serverless",
     "shutdown",
     "staticDir",
@@ -91,6 +97,7 @@ export function readSetup(given: unknown): Setup {
     folder: readStorage(given.storage ?? process.env.GREENROOM_STORAGE ?? ".greenroom"),
     threads: choice(given, "threads", ["exclusive", "shared"]),
     lockTimeout: readLockTimeout(given.lockTimeout),
+    reload: choice(given, "reload", ["wake", "now"]),
     deps: given.deps,
     logging: new Logging(given.logging),
   };
@@ -101,10 +108,11 @@ function readDefinitions(use: unknown): Map<string, Definition> {
     throw new TypeError(`use of setup() is ${describe(use)}, not an object of actors`);
   }
   const out = new Map<string, Definition>();
-  for (const [name, definition] of Object.entries(use)) {
+  for (const [name, given] of Object.entries(use)) {
     checkActorName(name);
-    if (!(definition instanceof Definition)) {
-      const what = describe(definition);
+    const definition = Definition.from(given);
+    if (definition === undefined) {
+      const what = describe(given);
       throw new TypeError(
         `use of setup() has ${what} at ${quoted(name)}, not the result of actor()`,
       );

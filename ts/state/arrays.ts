@@ -169,3 +169,7 @@ class Elements implements IterableIterator<unknown> {
     return this;
   }
 }
+
+// With it come the helpers of iterators, where the platform has them.
+const iteratorPrototype: object = Object.getPrototypeOf(Object.getPrototypeOf([].values()));
+Object.setPrototypeOf(Elements.prototype, iteratorPrototype);

@@ -38,6 +38,34 @@ export interface ActorLogger {
   child(fields: object): ActorLogger;
 }
 
+/** How a sleep on the clock ends early. */
+export interface SleepOptions {
+  /** Ends the sleep when it fires: the sleep rejects with its reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** The runtime's clock: that of the machine, or in a test the one that the test moves. */
+export interface ActorClock {
+  /** The time, in milliseconds since the epoch. */
+  now(): number;
+  /**
+   * Resolves when `ms` milliseconds have passed on this clock, never earlier. 0 and less are due at
+   * once, yet the event loop turns before; `Infinity` waits for the signal or the actor's end. Fractions
+   * count as a whole millisecond. It may be longer than the timers of JavaScript can wait.
+   *
+   * A sleep keeps neither the actor awake nor the process alive; the action or `run` that waits for it
+   * does as it would without: a call that somebody awaits holds the process, `run` does not (where a
+   * timer of Node.js would).
+   *
+   * @throws rejects with `actor.aborted` when the actor begins to stop, and in an action also when that
+   * call is given up or timed out. In `onSleep` and `onDestroy` only at the end of their grace period.
+   * In `run` let it end the function, or ask `c.aborted` in the loop.
+   * @throws rejects with the signal's reason when that fires, and with `actor.invalid_argument` when
+   * `ms` is no number.
+   */
+  sleep(ms: number, options?: SleepOptions): Promise<void>;
+}
+
 /** Members of every context. */
 export interface BaseContext {
   /** The id, which stays over generations. */
@@ -52,8 +80,10 @@ export interface BaseContext {
   readonly log: ActorLogger;
   /** Its keys and values. */
   readonly kv: ActorKv;
-  /** The runtime's time, in milliseconds since the epoch. */
+  /** The runtime's time, in milliseconds since the epoch: the same as `clock.now()`. */
   readonly now: number;
+  /** The runtime's clock. */
+  readonly clock: ActorClock;
   /** Fires when the actor begins to stop, and inside an action also when that call is given up. */
   readonly abortSignal: AbortSignal;
   /** Whether {@link abortSignal} has fired. */

@@ -229,6 +229,9 @@ impl Actor {
                     if let Some(state) = origin.state {
                         machine.state.current = state;
                     }
+                    // First, since what the author's side holds may have been made
+                    // before what the gate holds, and knows its place among it.
+                    machine.deliver(ActorEvent::Committed { number, result: Ok(()) });
                     for output in machine.gate.durable(number) {
                         machine.effects.push_back(Effect::Release(output));
                     }
@@ -239,7 +242,6 @@ impl Actor {
                         SaveOf::Rows => Vec::new(),
                     };
                     tell(machine, waiters, &Ok(()));
-                    machine.deliver(ActorEvent::Committed { number, result: Ok(()) });
                     None
                 }
                 Err(error) if !origin.in_memory && self.retries(&error) => {

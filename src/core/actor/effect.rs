@@ -29,6 +29,8 @@ pub(super) enum Effect {
     Begun(Vec<Reply<()>>),
     /// Read the bodies of messages for a wait.
     ReadMessages { waiter: WaiterId, ids: Vec<MessageId> },
+    /// Tell whoever waited on the clock that it is time.
+    EndWait(Reply<()>),
     /// Write to the log.
     Log(LogLine),
     /// Begin the task that waits for the grace period to end.

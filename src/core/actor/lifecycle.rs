@@ -166,6 +166,18 @@ pub enum Grace {
     NotStarted,
 }
 
+/// Whether the end of a generation is the end of its actor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Destruction {
+    /// Not decided, or not done.
+    #[default]
+    Open,
+    /// The actor is gone.
+    Completed,
+    /// The generation is over, and the actor is still there.
+    Missed,
+}
+
 /// The phase and the requests of one generation.
 #[derive(Debug, Default)]
 pub struct Lifecycle {
@@ -175,8 +187,10 @@ pub struct Lifecycle {
     sleep_requested: bool,
     /// Set by the first destroy of either side, never cleared (invariant 2).
     destroy_requested: bool,
-    /// Set once the teardown of a destroy has succeeded.
-    destroy_completed: bool,
+    /// Decided once, by the host.
+    destruction: Destruction,
+    /// Set when the next generation is to serve whoever comes, never cleared.
+    closed: bool,
     /// A plain sleep that the host was not yet told of. It always precedes
     /// `stop_untold`: once an errored stop or a destroy is accepted, a plain
     /// sleep asks for nothing more (invariant 3).
@@ -212,9 +226,9 @@ impl Lifecycle {
         self.destroy_requested
     }
 
-    /// Whether the teardown of a destroy has succeeded.
-    pub fn destroy_completed(&self) -> bool {
-        self.destroy_completed
+    /// Whether the end of the generation was the end of the actor.
+    pub fn destruction(&self) -> Destruction {
+        self.destruction
     }
 
     /// Asks for a sleep. A repetition, or one after a destroy, changes nothing.
@@ -245,7 +259,6 @@ impl Lifecycle {
     pub fn request_destroy(&mut self) -> Result<First, LifecycleError> {
         self.admit_stop()?;
         self.destroy_requested = true;
-        self.destroy_completed = false;
         self.stop_untold = Some(Intent::Destroy);
         Ok(First(true))
     }
@@ -273,10 +286,17 @@ impl Lifecycle {
         First(first)
     }
 
-    /// Notes that the teardown of a destroy has succeeded. Whoever waits for that
-    /// is told afterwards, and the host after them.
-    pub fn mark_destroy_completed(&mut self) {
-        self.destroy_completed = true;
+    /// Notes how a generation that is over ended; the first word holds. Whoever waits
+    /// for that is told afterwards, and the host after them.
+    pub fn mark_destruction(&mut self, destroyed: bool) {
+        if self.destruction == Destruction::Open {
+            self.destruction = if destroyed { Destruction::Completed } else { Destruction::Missed };
+        }
+    }
+
+    /// From here on no work is taken, not even while it falls asleep.
+    pub fn close(&mut self) {
+        self.closed = true;
     }
 
     /// The next thing to tell the host, in the order of the requests.
@@ -295,16 +315,19 @@ impl Lifecycle {
     pub fn admit(&self) -> Result<(), Refusal> {
         let error = match self.phase {
             _ if self.destroy_requested => LifecycleError::Destroying,
-            Phase::Started | Phase::SleepGrace => return Ok(()),
-            Phase::SleepFinalize | Phase::DestroyGrace => LifecycleError::Stopping,
+            Phase::Started | Phase::SleepGrace if !self.closed => return Ok(()),
+            Phase::Started | Phase::SleepGrace | Phase::SleepFinalize | Phase::DestroyGrace => {
+                LifecycleError::Stopping
+            }
             Phase::Destroying | Phase::Terminated => LifecycleError::Destroying,
             Phase::Loading => LifecycleError::NotReady,
         };
-        let warning = match error {
+        let kind = match error {
             LifecycleError::NotReady => WarningKind::SelfCallRisk,
             _ => WarningKind::WorkSentToStoppingInstance,
         };
-        Err(Refusal { error, warning: Some(warning) })
+        // Whoever comes to one that makes room for the next did nothing wrong.
+        Err(Refusal { error, warning: (!self.closed).then_some(kind) })
     }
 
     /// Ends the loading. `None`, and no change, unless it was loading: a failed

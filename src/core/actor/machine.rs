@@ -27,6 +27,7 @@ use super::queue::QueueDesk;
 use super::rows::TurnRows;
 use super::run_handler::RunHandler;
 use super::save_queue::SaveQueue;
+use super::waits::Waits;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::{ActorConfig, Durability};
 use crate::core::warnings::WarningWindows;
@@ -81,6 +82,7 @@ pub(super) struct Machine {
     pub(super) saves: SaveQueue<Reply<()>>,
     pub(super) gate: Gate<Output>,
     pub(super) run: RunHandler,
+    pub(super) waits: Waits<Reply<()>>,
     pub(super) state: StateCell,
     pub(super) grace: Option<Grace>,
     /// Attempts of `run` that were replaced and have not ended; they hold the actor
@@ -132,6 +134,7 @@ impl Machine {
             saves: SaveQueue::new(config.state_save_interval),
             gate: Gate::new(config.durability),
             run: RunHandler::new(config.restarts_run),
+            waits: Waits::new(),
             state: StateCell::default(),
             grace: None,
             replaced_runs: 0,
@@ -390,6 +393,7 @@ impl Machine {
             self.calls.next_deadline(),
             self.run.restart_due(),
             self.desk.due().filter(|_| self.takes_rows()),
+            self.waits.next_due(),
             self.snapshot.as_ref().map(|snapshot| snapshot.deadline),
         ]
         .into_iter()

@@ -33,6 +33,7 @@ pub mod run_handler;
 pub mod save_queue;
 mod shutdown;
 mod startup;
+pub mod waits;
 mod work;
 
 use std::panic::AssertUnwindSafe;
@@ -196,6 +197,7 @@ impl Actor {
                 }
             }
             Effect::ReadMessages { waiter, ids } => self.read_messages(waiter, ids),
+            Effect::EndWait(reply) => reply.send(Ok(())),
             Effect::Log(line) => (line.0)(),
             Effect::BeginGrace(reason) => self.begin_grace(reason),
             Effect::Break(error) => self.break_generation(error),
@@ -218,6 +220,7 @@ impl Actor {
             self.tokens.deadline.cancel();
         }
         self.tokens.over.cancel();
+        self.end_waits();
         self.metrics.stop();
         self.host.stopped(&self.context(), outcome);
     }
@@ -268,6 +271,7 @@ impl Timed for Actor {
             self.time_out_snapshot(machine, now);
             self.restart_due_run(machine, now);
             machine.tick_queue(self.moment(now));
+            waits::end_due_waits(machine, now);
             if machine.idle_elapsed(now) {
                 machine.restart_idle();
                 self.idle_sleep(machine);

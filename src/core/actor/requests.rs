@@ -12,6 +12,7 @@ use super::effect::{Effect, Output};
 use super::gate::{CommitNumber, Required};
 use super::lifecycle::{First, Grace, LifecycleError, Phase, StopReason};
 use super::machine::{self, Machine};
+use super::run::note_run;
 use crate::core::behavior::{ActorEvent, CallId, call_given_up};
 use crate::core::context::{Admission, CallRequest};
 use crate::core::warnings::{Charge, Verdict, WarningKind};
@@ -230,6 +231,16 @@ impl Actor {
         self.step(|machine, now| self.enter_grace(machine, reason, now));
     }
 
+    /// Takes no more calls, and falls asleep unless it is stopping already.
+    pub(crate) fn evict(self: &Arc<Self>) {
+        self.step(|machine, now| {
+            machine.lifecycle.close();
+            if machine.lifecycle.phase().stop_reason().is_none() {
+                self.enter_grace(machine, StopReason::Sleep, now);
+            }
+        });
+    }
+
     /// Notes a change of phase in the log.
     pub(super) fn log_phase(&self, machine: &mut Machine) {
         let (actor_id, phase) = (self.identity.id, machine.lifecycle.phase().label());
@@ -287,6 +298,7 @@ impl Actor {
                 });
                 machine.run.stop();
                 machine.stop_queue(self.moment(now));
+                note_run(machine);
                 machine.deliver(ActorEvent::Abort(reason));
                 machine.effects.push_back(Effect::BeginGrace(reason));
             }

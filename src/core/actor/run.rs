@@ -46,7 +46,8 @@ impl Actor {
             end
         });
         if let (RunEnd::Failed | RunEnd::RestartAt(_), Some(error)) = (end, failure) {
-            tracing::error!(actor_id = %self.identity.id, %error, "the run handler failed");
+            // The author's side has what was thrown, and logs it.
+            tracing::debug!(actor_id = %self.identity.id, %error, "the run handler failed");
         }
     }
 
@@ -84,7 +85,8 @@ impl Actor {
     }
 }
 
-fn note_run(machine: &mut Machine) {
+/// Brings what `run` holds up to date.
+pub(super) fn note_run(machine: &mut Machine) {
     machine.activity.run_active = machine.run.is_active() || machine.replaced_runs > 0;
     machine.activity.run_restarting = machine.run.is_restarting();
 }

@@ -15,6 +15,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 use super::Actor;
 use super::activity::{Activity, Hold, WorkKind};
+use super::lifecycle::Destruction;
 use super::machine::Machine;
 use crate::metrics::KeepAwakeKind;
 use crate::time::Instant;
@@ -259,6 +260,11 @@ impl Actor {
         }
     }
 
+    /// The time of the runtime.
+    pub(crate) fn unix_ms(&self) -> i64 {
+        self.runtime.clock().unix_ms()
+    }
+
     /// Fires when the actor begins to stop.
     pub(crate) fn abort_signal(&self) -> tokio_util::sync::CancellationToken {
         self.tokens.abort.clone()
@@ -274,18 +280,21 @@ impl Actor {
         self.machine.lock().lifecycle.destroy_requested()
     }
 
-    /// The host's word that the actor is gone: the flag first, then the waiters.
-    pub(crate) fn mark_destroy_completed(&self) {
-        self.machine.lock().lifecycle.mark_destroy_completed();
+    /// The host's word on whether the actor is gone: the mark first, then the waiters.
+    pub(crate) fn mark_destruction(&self, destroyed: bool) {
+        self.machine.lock().lifecycle.mark_destruction(destroyed);
         self.changed.notify_waiters();
     }
 
-    /// Resolves when the actor is destroyed.
-    pub(crate) async fn wait_for_destroy_completion(&self) {
+    /// Resolves when the host has said whether the actor is gone.
+    pub(crate) async fn wait_for_destroy_completion(&self) -> bool {
         loop {
+            // Registered before the check, so that a word between the two wakes us.
             let changed = self.changed.notified();
-            if self.machine.lock().lifecycle.destroy_completed() {
-                return;
+            match self.machine.lock().lifecycle.destruction() {
+                Destruction::Open => {}
+                Destruction::Completed => return true,
+                Destruction::Missed => return false,
             }
             changed.await;
         }

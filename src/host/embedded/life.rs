@@ -55,16 +55,24 @@ impl Host for EmbeddedHost {
         let (id, generation) = (actor.actor_id(), actor.generation());
         // First, so that whatever it may still try to write is refused.
         self.store.revoke(actor.identity().number, generation);
-        let callers = self.locked(|state| {
+        let (callers, is_condemned) = self.locked(|state| {
             let places = &state.places;
-            state.table.change(id, |entry| {
+            let ended = state.table.change(id, |entry| {
                 let is_lost = entry.environment().is_some_and(|at| !places.has(at));
                 let keep_callers = is_lost && places.can_run(&entry.row().name);
-                entry.ended(generation, &outcome, keep_callers)
-            })
+                let callers = entry.ended(generation, &outcome, keep_callers)?;
+                Some((callers, entry.condemned().is_some()))
+            });
+            let (callers, is_condemned) = ended.flatten().unzip();
+            let is_down = matches!(state.world.store, StoreStanding::Down(_));
+            (callers, is_condemned == Some(true) && !is_down)
         });
+        // Otherwise the word comes when the row is deleted, or could not be.
+        if !is_condemned {
+            actor.mark_destruction(false);
+        }
         self.departures.notify_waiters();
-        let Some(callers) = callers.flatten() else { return };
+        let Some(callers) = callers else { return };
         if let StopOutcome::StartFailed(error) | StopOutcome::Broken(error) = &outcome {
             for caller in callers {
                 caller.refuse(error.clone());
@@ -134,11 +142,17 @@ impl EmbeddedHost {
     /// The store is open again, or down for good: those who waited go on, off the
     /// store's thread.
     pub(super) fn store_stands(&self, standing: StoreStanding) {
-        let waiting: Vec<_> = self.locked(|state| {
+        let (waiting, undestroyed): (Vec<_>, Vec<_>) = self.locked(|state| {
+            let is_down = matches!(standing, StoreStanding::Down(_));
             state.world.store = standing;
+            let condemned = state.table.iter().filter_map(|entry| entry.condemned());
+            let undestroyed = condemned.filter(|_| is_down).cloned().collect();
             let busy = state.table.iter().filter(|entry| !entry.is_at_rest());
-            busy.map(|entry| entry.row().id).collect()
+            (busy.map(|entry| entry.row().id).collect(), undestroyed)
         });
+        for actor in undestroyed {
+            actor.mark_destruction(false);
+        }
         let host = self.arc();
         self.runtime.spawner().spawn("go on after a failure of the store", async move {
             for id in waiting {

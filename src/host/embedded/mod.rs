@@ -108,8 +108,32 @@ impl EmbeddedHost {
         name: ActorName,
         factory: Arc<dyn BehaviorFactory>,
     ) {
-        let replaced = self.locked(|state| state.places.register(environment, name, factory));
+        let replaced =
+            self.locked(|state| state.places.register(environment, name, factory, false));
         drop(replaced);
+    }
+
+    /// As [`EmbeddedHost::register`], and puts to sleep what runs under this name in
+    /// that environment: whoever calls from then on runs the new code. What is open may
+    /// end within the grace period.
+    pub fn reload(
+        &self,
+        environment: EnvironmentId,
+        name: ActorName,
+        factory: Arc<dyn BehaviorFactory>,
+    ) {
+        let (replaced, live) = self.locked(|state| {
+            // One lock scope with the look: what opens after it finds itself outdated.
+            let live = state.table.iter().filter(|entry| {
+                entry.environment() == Some(environment) && entry.row().name == name
+            });
+            let live: Vec<_> = live.filter_map(|entry| entry.live().cloned()).collect();
+            (state.places.register(environment, name, factory, true), live)
+        });
+        drop(replaced);
+        for actor in live {
+            actor.evict();
+        }
     }
 
     /// What all actors of this host share.

@@ -25,7 +25,14 @@ pub(super) struct Places {
 }
 
 /// What one environment can run.
-type Types = HashMap<ActorName, Arc<dyn BehaviorFactory>>;
+type Types = HashMap<ActorName, Registered>;
+
+/// By what a type of actors runs.
+pub(super) struct Registered {
+    factory: Arc<dyn BehaviorFactory>,
+    /// A generation by an earlier factory is to end at once.
+    evicts: bool,
+}
 
 /// Where a generation runs, and with what code.
 pub(super) type Place = (EnvironmentId, Arc<dyn BehaviorFactory>);
@@ -54,14 +61,34 @@ impl Places {
         self.live.keys().all(|&other| other == environment)
     }
 
-    /// What an environment can run, in place of what it ran under this name.
+    /// What an environment can run, in place of what it ran under this name; with
+    /// `evicts` whatever runs by that is outdated.
     pub(super) fn register(
         &mut self,
         environment: EnvironmentId,
         name: ActorName,
         factory: Arc<dyn BehaviorFactory>,
-    ) -> Option<Arc<dyn BehaviorFactory>> {
-        self.live.entry(environment).or_default().insert(name, factory)
+        evicts: bool,
+    ) -> Option<Registered> {
+        let types = self.live.entry(environment).or_default();
+        types.insert(name, Registered { factory, evicts })
+    }
+
+    /// Whether what runs by this factory is to end, because another one replaced it
+    /// that evicts.
+    pub(super) fn is_outdated(
+        &self,
+        environment: EnvironmentId,
+        name: &ActorName,
+        factory: &Arc<dyn BehaviorFactory>,
+    ) -> bool {
+        let current = self.live.get(&environment).and_then(|types| types.get(name));
+        current.is_some_and(|current| current.evicts && !Arc::ptr_eq(&current.factory, factory))
+    }
+
+    /// Forgets what everybody could run, and returns it.
+    pub(super) fn clear(&mut self) -> Vec<Types> {
+        self.live.values_mut().map(std::mem::take).collect()
     }
 
     /// Forgets an environment; returns what it could run, `None` when it was not
@@ -101,8 +128,8 @@ impl Places {
     /// left, [`HostError::NotRegistered`] when nobody ever could.
     pub(super) fn choose(&self, name: &ActorName, wish: EnvironmentId) -> Result<Place, HostError> {
         let at = |environment: EnvironmentId| {
-            let factory = self.live.get(&environment)?.get(name)?;
-            Some((environment, Arc::clone(factory)))
+            let registered = self.live.get(&environment)?.get(name)?;
+            Some((environment, Arc::clone(&registered.factory)))
         };
         at(wish).or_else(|| self.live.keys().find_map(|&environment| at(environment))).ok_or_else(
             || {
@@ -151,7 +178,7 @@ mod tests {
         let mut places = Places::default();
         for &environment in environments {
             let factory = Arc::new(Nothing(Arc::default()));
-            assert!(places.register(environment, name(), factory).is_none());
+            assert!(places.register(environment, name(), factory, false).is_none());
         }
         places
     }
@@ -176,6 +203,24 @@ mod tests {
 
         assert_eq!(chosen(&places, A), Err(HostError::NotRegistered { name: name() }));
         assert!(!places.can_run(&name()));
+    }
+
+    #[test]
+    fn what_was_replaced_is_outdated_only_by_one_that_evicts() {
+        let mut places = places(&[A]);
+        let (_, old) = places.choose(&name(), A).unwrap();
+        let next = |places: &mut Places, evicts| {
+            let factory: Arc<dyn BehaviorFactory> = Arc::new(Nothing(Arc::default()));
+            places.register(A, name(), Arc::clone(&factory), evicts);
+            factory
+        };
+
+        next(&mut places, false);
+        assert!(!places.is_outdated(A, &name(), &old));
+        let new = next(&mut places, true);
+        assert!(places.is_outdated(A, &name(), &old));
+        assert!(!places.is_outdated(A, &name(), &new));
+        assert!(!places.is_outdated(B, &name(), &old));
     }
 
     #[test]

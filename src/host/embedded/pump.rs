@@ -112,6 +112,7 @@ impl EmbeddedHost {
             region: self.region.clone(),
             generation,
         };
+        let by = Arc::clone(&factory);
         let live = match catch_unwind(AssertUnwindSafe(|| self.attach(identity, factory))) {
             Ok(live) => live,
             Err(panic) => {
@@ -123,10 +124,15 @@ impl EmbeddedHost {
             }
         };
         // Known before it starts, so that its first word finds its entry.
-        let (is_wanted, has_place, is_shut) = self.locked(|state| {
+        let (is_wanted, has_place, is_shut, is_outdated) = self.locked(|state| {
             let opened =
                 state.table.change(row.id, |entry| entry.opened(live.clone(), environment));
-            (opened == Some(true), state.places.has(environment), state.world.shut_down.is_some())
+            (
+                opened == Some(true),
+                state.places.has(environment),
+                state.world.shut_down.is_some(),
+                state.places.is_outdated(environment, &row.name, &by),
+            )
         });
         if !is_wanted {
             self.store.revoke(row.number, generation);
@@ -137,6 +143,8 @@ impl EmbeddedHost {
             live.break_generation(HostError::EnvironmentGone { environment }.into());
         } else if is_shut {
             live.stop(StopReason::Sleep);
+        } else if is_outdated {
+            live.evict();
         }
     }
 
@@ -176,8 +184,8 @@ impl EmbeddedHost {
         let answer = self.store.destroy(row.number);
         let delete = async move {
             let result = answer.await;
-            if let (Ok(_), Some(last)) = (&result, &last) {
-                last.mark_destroy_completed();
+            if let Some(last) = &last {
+                last.mark_destruction(result.is_ok());
             }
             host.deleted(id, result.map(drop).map_err(Error::from));
         };

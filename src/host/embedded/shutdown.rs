@@ -142,6 +142,9 @@ impl EmbeddedHost {
         tracing::debug!(label = self.label, at = ?clock.now(), "closing the store");
         self.store.close().await;
         shared::forget(self);
+        // Now, and not with the last who knows this host: authors' code is large.
+        let types = self.locked(|state| state.places.clear());
+        drop(types);
         let drained = begun.saturating_sub(not_drained.len());
         self.ended.send_replace(Some(ShutdownReport { drained, not_drained }));
     }

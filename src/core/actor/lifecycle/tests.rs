@@ -18,7 +18,7 @@ fn take_all(life: &mut Lifecycle) -> Vec<Intent> {
 
 fn refusal(life: &Lifecycle) -> (LifecycleError, WarningKind) {
     let refusal = life.admit().unwrap_err();
-    (refusal.error, refusal.warning.expect("every refusal has one"))
+    (refusal.error, refusal.warning.expect("it was not closed"))
 }
 
 #[test]
@@ -196,6 +196,20 @@ fn a_generation_that_is_over_accepts_nothing() {
 }
 
 #[test]
+fn one_that_makes_room_takes_nothing_more_and_nobody_is_warned_for_coming() {
+    let refused = Err(Refusal { error: LifecycleError::Stopping, warning: None });
+    let mut life = started();
+
+    life.close();
+
+    assert_eq!(life.admit(), refused);
+    assert_eq!(life.enter_grace(StopReason::Sleep), Grace::Entered);
+    assert_eq!(life.admit(), refused);
+    life.finalize().expect("it was in its grace period");
+    assert_eq!(life.admit(), refused);
+}
+
+#[test]
 fn work_is_admitted_by_phase() {
     let mut life = Lifecycle::new();
     assert_eq!(refusal(&life), (LifecycleError::NotReady, WarningKind::SelfCallRisk));
@@ -263,12 +277,12 @@ fn a_start_that_was_ended_meanwhile_does_not_start() {
 fn a_completed_destroy_stays_completed() {
     let mut life = started();
     assert_eq!(life.mark_destroy_requested(), First(true));
-    assert!(!life.destroy_completed());
-    life.mark_destroy_completed();
+    assert_eq!(life.destruction(), Destruction::Open);
+    life.mark_destruction(true);
 
     assert_eq!(life.mark_destroy_requested(), First(false));
 
-    assert!(life.destroy_completed());
+    assert_eq!(life.destruction(), Destruction::Completed);
 }
 
 #[test]

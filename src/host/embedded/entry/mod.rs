@@ -131,6 +131,14 @@ impl<L: Live, C> Entry<L, C> {
         }
     }
 
+    /// The generation whose end is to be that of the actor.
+    pub(super) fn condemned(&self) -> Option<&L> {
+        match &self.state {
+            State::Condemned(last) => last.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether nothing lives and nobody waits: the entry may be forgotten.
     pub(super) fn is_at_rest(&self) -> bool {
         matches!(self.state, State::Asleep) && self.waiting.is_empty() && !self.pumped
