@@ -35,6 +35,7 @@ mod readers;
 mod rows;
 mod schema;
 mod shared;
+pub mod sql;
 mod stats;
 mod writer;
 

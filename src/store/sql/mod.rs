@@ -1,0 +1,32 @@
+//! The SQL of authors, on the connection of an actor's own file.
+//!
+//! Two ways lead to that one connection. Synchronous statements run within a turn,
+//! whose transaction is around them ([`SqlTurn`]). Asynchronous ones wait in a queue
+//! that also knows transactions which span turns ([`SqlDatabase`] later on).
+//!
+//! # Invariants
+//!
+//! 1. An author's statement never writes the rows of the runtime, and never changes
+//!    how the connection keeps what it commits (`authorizer`).
+//! 2. A statement's failure is answered and harms no other statement, except that
+//!    the loss of a transaction fails all that was in it.
+
+mod authorizer;
+mod bind;
+mod error;
+mod rows;
+mod session;
+mod text;
+mod turn;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::authorizer::Way;
+pub use self::error::{Ending, SqlError};
+pub use self::rows::{Cursor, Outcome, Rows};
+pub use self::session::{Session, UserSql};
+pub use self::text::{StatementKind, touches_data};
+pub use self::turn::{SqlTurn, run_in_transaction};
+pub use self::value::{Bindings, SqlValue};

@@ -1,0 +1,161 @@
+//! The synchronous statements of one turn, and the transaction around them.
+//!
+//! # Invariants
+//!
+//! 1. All that the statements of a turn write is in one transaction, which begins
+//!    with the first statement that is not read-only and ends in [`SqlTurn::commit`]
+//!    or [`SqlTurn::roll_back`].
+//! 2. When a statement ends the transaction (`INSERT OR ROLLBACK`,
+//!    `RAISE(ROLLBACK)`, a full disk), the turn is lost: nothing else of it is run,
+//!    and its commit fails.
+//! 3. A statement from outside never slips into a transaction that spans turns.
+
+use super::authorizer::Way;
+use super::error::SqlError;
+use super::rows::{Cursor, Outcome};
+use super::session::Session;
+use super::text::StatementKind;
+use super::value::Bindings;
+
+/// A turn, as seen by SQL. Made anew for each turn; whoever makes it holds the
+/// connection until it has ended.
+#[derive(Debug, Default)]
+pub struct SqlTurn {
+    state: State,
+}
+
+#[derive(Debug, Default, PartialEq)]
+enum State {
+    /// Nothing was written yet.
+    #[default]
+    Reading,
+    /// The transaction is open.
+    Writing,
+    /// The transaction is gone; why.
+    Lost(String),
+}
+
+impl SqlTurn {
+    /// Whether the turn's transaction is open.
+    pub fn is_writing(&self) -> bool {
+        self.state == State::Writing
+    }
+
+    /// Whether a statement ended the turn's transaction.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.state, State::Lost(_))
+    }
+
+    /// Begins the transaction, if it has not begun: for what the runtime itself
+    /// writes in this turn.
+    pub fn begin(&mut self, session: Session<'_>) -> Result<(), SqlError> {
+        match &self.state {
+            State::Writing => Ok(()),
+            State::Lost(reason) => Err(SqlError::TurnLost { reason: reason.clone() }),
+            State::Reading => {
+                session.control("BEGIN").map_err(|error| SqlError::of(0, &error))?;
+                self.state = State::Writing;
+                Ok(())
+            }
+        }
+    }
+
+    /// Runs one statement, or without bindings a text of several, and gives the rows
+    /// of the last one that has columns.
+    ///
+    /// Fails with [`SqlError::TransactionOpen`] while a transaction of another
+    /// kind is open (invariant 3), and with [`SqlError::TurnLost`] once invariant 2
+    /// has struck.
+    pub fn run(
+        &mut self,
+        session: Session<'_>,
+        sql: &str,
+        bindings: &Bindings,
+    ) -> Result<Cursor, SqlError> {
+        match &self.state {
+            State::Lost(reason) => return Err(SqlError::TurnLost { reason: reason.clone() }),
+            State::Reading if !session.is_autocommit() => return Err(SqlError::TransactionOpen),
+            State::Reading | State::Writing => {}
+        }
+        refuse_control(sql)?;
+        let ran = run(session, sql, bindings, &mut || self.begin(session));
+        ran.map(Cursor::over).map_err(|error| self.after_failure(session, error))
+    }
+
+    /// Ends the turn: what it wrote is in the database, not yet safe from a power
+    /// loss. Says whether there was anything to commit.
+    ///
+    /// A commit that fails leaves the transaction open; whether it can be rolled back
+    /// or the outcome is unknown is for the owner of the file to judge by the code.
+    pub fn commit(&mut self, session: Session<'_>) -> Result<bool, SqlError> {
+        let wrote = match &self.state {
+            State::Lost(reason) => return Err(SqlError::TurnLost { reason: reason.clone() }),
+            State::Reading => false,
+            State::Writing => {
+                session.control("COMMIT").map_err(|error| SqlError::of(0, &error))?;
+                self.state = State::Reading;
+                true
+            }
+        };
+        session.settle()?;
+        Ok(wrote)
+    }
+
+    /// Ends the turn, and nothing that it wrote is there.
+    pub fn roll_back(&mut self, session: Session<'_>) -> Result<(), SqlError> {
+        if std::mem::take(&mut self.state) == State::Writing && !session.is_autocommit() {
+            session.control("ROLLBACK").map_err(|error| SqlError::of(0, &error))?;
+        }
+        session.settle()
+    }
+
+    /// Invariant 2.
+    fn after_failure(&mut self, session: Session<'_>, error: SqlError) -> SqlError {
+        if self.state == State::Writing && session.is_autocommit() {
+            let reason = error.to_string();
+            self.state = State::Lost(reason.clone());
+            return SqlError::TurnLost { reason };
+        }
+        error
+    }
+}
+
+/// Runs a synchronous statement of the handle of a transaction that spans turns:
+/// within that transaction, which it neither begins nor ends.
+///
+/// Whether the transaction is still there afterwards is told by
+/// [`Session::is_autocommit`].
+pub fn run_in_transaction(
+    session: Session<'_>,
+    sql: &str,
+    bindings: &Bindings,
+) -> Result<Cursor, SqlError> {
+    refuse_control(sql)?;
+    run(session, sql, bindings, &mut || Ok(())).map(Cursor::over)
+}
+
+fn run(
+    session: Session<'_>,
+    sql: &str,
+    bindings: &Bindings,
+    before_write: &mut dyn FnMut() -> Result<(), SqlError>,
+) -> Result<Outcome, SqlError> {
+    let mut before = |statement: &rusqlite::Statement<'_>| {
+        if statement.readonly() { Ok(()) } else { before_write() }
+    };
+    let single = session.execute_with(Way::Turn, sql, bindings, &mut before);
+    match single {
+        Err(error) if error.is_several_statements() && *bindings == Bindings::None => {
+            session.exec_with(Way::Turn, sql, &mut before)
+        }
+        other => other,
+    }
+}
+
+/// The authorizer would refuse it too, in fewer words.
+fn refuse_control(sql: &str) -> Result<(), SqlError> {
+    if !matches!(StatementKind::of(sql), StatementKind::Control { .. }) {
+        return Ok(());
+    }
+    Err(SqlError::denied("the turn is a transaction already"))
+}
