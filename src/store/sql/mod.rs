@@ -13,6 +13,7 @@
 
 mod authorizer;
 mod bind;
+mod coordinator;
 mod error;
 mod rows;
 mod session;
@@ -24,6 +25,7 @@ mod value;
 mod tests;
 
 pub use self::authorizer::Way;
+pub use self::coordinator::{Coordinator, Effect, Ran, Request, Step, Ticket, Warning};
 pub use self::error::{Ending, SqlError};
 pub use self::rows::{Cursor, Outcome, Rows};
 pub use self::session::{Session, UserSql};
