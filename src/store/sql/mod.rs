@@ -30,5 +30,5 @@ pub use self::error::{Ending, SqlError};
 pub use self::rows::{Cursor, Outcome, Rows};
 pub use self::session::{Session, UserSql};
 pub use self::text::{StatementKind, touches_data};
-pub use self::turn::{SqlTurn, run_in_transaction};
+pub use self::turn::{SqlTurn, TurnConnection, run_in_transaction};
 pub use self::value::{Bindings, SqlValue};

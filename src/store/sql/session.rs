@@ -76,7 +76,8 @@ impl<'c> Session<'c> {
         self.sqlite.is_autocommit()
     }
 
-    /// Applies what authors set for the connection; to be called between turns.
+    /// Applies what authors set for the connection while a transaction was open. Called
+    /// before the first statement of a turn and of whatever else follows one.
     pub fn settle(self) -> Result<(), SqlError> {
         self.user.authority.settle(self.sqlite).map_err(|error| SqlError::of(0, &error))
     }
@@ -92,11 +93,11 @@ impl<'c> Session<'c> {
         self.exec_with(way, sql, &mut |_| Ok(()))
     }
 
-    /// A statement of the runtime's own, without an answer.
-    pub(super) fn control(self, sql: &str) -> rusqlite::Result<()> {
+    /// Begins or ends a transaction on behalf of the runtime.
+    pub(super) fn control(self, sql: &str) -> Result<(), SqlError> {
         let _withdrawn = self.user.authority.withdraw();
-        let mut statement = self.sqlite.prepare_cached(sql)?;
-        statement.raw_execute().map(drop)
+        let run = || self.sqlite.prepare_cached(sql)?.raw_execute();
+        run().map(drop).map_err(|error| SqlError::of(0, &error))
     }
 
     pub(super) fn execute_with(

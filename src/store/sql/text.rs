@@ -49,20 +49,36 @@ impl StatementKind {
 /// Whether `sql` does anything but begin and end transactions, so that an actor
 /// that runs it needs a file of its own.
 pub fn touches_data(sql: &str) -> bool {
-    // A statement with semicolons inside begins with CREATE, so its first part tells.
+    kinds(sql).any(|kind| !matches!(kind, StatementKind::Control { .. }))
+}
+
+/// Whether a statement of `sql` begins or ends a transaction.
+pub(super) fn has_control(sql: &str) -> bool {
+    kinds(sql).any(|kind| matches!(kind, StatementKind::Control { .. }))
+}
+
+/// The kinds of the statements of `sql` that are not blank.
+fn kinds(sql: &str) -> impl Iterator<Item = StatementKind> {
     let mut begins = true;
-    for token in Tokens::new(sql) {
+    // A trigger has statements inside and ends with a part that is `END`.
+    let mut creates = false;
+    let mut in_trigger = false;
+    Tokens::new(sql).filter_map(move |token| {
         if token.kind == Kind::Semicolon {
-            begins = true;
-        } else if begins {
-            let kind = StatementKind::of(&sql[token.start..]);
-            if !matches!(kind, StatementKind::Control { .. }) {
-                return true;
-            }
-            begins = false;
+            (begins, creates) = (true, false);
+            return None;
         }
-    }
-    false
+        in_trigger |= creates && token.kind.is_word("TRIGGER");
+        if !std::mem::take(&mut begins) {
+            return None;
+        }
+        if in_trigger {
+            in_trigger = !token.kind.is_word("END");
+            return None;
+        }
+        creates = token.kind.is_word("CREATE");
+        Some(StatementKind::of(&sql[token.start..]))
+    })
 }
 
 /// Whether anything but spaces follows the end of the first statement of `sql`,
@@ -236,6 +252,15 @@ mod tests {
         for sql in ["SELECT 1", "BEGIN; SELECT 1", "COMMIT; 'COMMIT'", "PRAGMA user_version"] {
             assert!(touches_data(sql), "{sql}");
         }
+    }
+
+    #[test]
+    fn the_end_of_a_trigger_ends_no_transaction() {
+        let trigger = "CREATE TEMP TRIGGER a AFTER INSERT ON t BEGIN SELECT 1; SELECT 2; END;";
+
+        assert!(!has_control(trigger) && touches_data(trigger));
+        assert!(has_control(&format!("{trigger} COMMIT")));
+        assert!(has_control("SELECT 1; BEGIN") && !has_control("CREATE TABLE \"trigger\" (x)"));
     }
 
     #[test]

@@ -3,11 +3,11 @@
 //! # Invariants
 //!
 //! 1. All that the statements of a turn write is in one transaction, which begins
-//!    with the first statement that is not read-only and ends in [`SqlTurn::commit`]
-//!    or [`SqlTurn::roll_back`].
+//!    before the first statement that is not read-only; whoever has the connection
+//!    for the turn begins and ends it.
 //! 2. When a statement ends the transaction (`INSERT OR ROLLBACK`,
 //!    `RAISE(ROLLBACK)`, a full disk), the turn is lost: nothing else of it is run,
-//!    and its commit fails.
+//!    and it must not be committed.
 //! 3. A statement from outside never slips into a transaction that spans turns.
 
 use super::authorizer::Way;
@@ -17,8 +17,16 @@ use super::session::Session;
 use super::text::StatementKind;
 use super::value::Bindings;
 
-/// A turn, as seen by SQL. Made anew for each turn; whoever makes it holds the
-/// connection until it has ended.
+/// The connection of an actor's file, held for one turn.
+pub trait TurnConnection {
+    /// The connection.
+    fn session(&self) -> Session<'_>;
+
+    /// Begins the turn's transaction, which is not open yet.
+    fn begin(&self) -> Result<(), SqlError>;
+}
+
+/// A turn, as seen by its synchronous statements; made anew for each turn.
 #[derive(Debug, Default)]
 pub struct SqlTurn {
     state: State,
@@ -41,19 +49,20 @@ impl SqlTurn {
         self.state == State::Writing
     }
 
-    /// Whether a statement ended the turn's transaction.
+    /// Whether a statement ended the turn's transaction: then the turn must be given
+    /// up, not committed.
     pub fn is_lost(&self) -> bool {
         matches!(self.state, State::Lost(_))
     }
 
-    /// Begins the transaction, if it has not begun: for what the runtime itself
-    /// writes in this turn.
-    pub fn begin(&mut self, session: Session<'_>) -> Result<(), SqlError> {
+    /// Begins the transaction unless it is open: for what the runtime itself writes
+    /// in this turn before any statement does.
+    pub fn begin(&mut self, connection: &impl TurnConnection) -> Result<(), SqlError> {
         match &self.state {
             State::Writing => Ok(()),
             State::Lost(reason) => Err(SqlError::TurnLost { reason: reason.clone() }),
             State::Reading => {
-                session.control("BEGIN").map_err(|error| SqlError::of(0, &error))?;
+                connection.begin()?;
                 self.state = State::Writing;
                 Ok(())
             }
@@ -68,45 +77,20 @@ impl SqlTurn {
     /// has struck.
     pub fn run(
         &mut self,
-        session: Session<'_>,
+        connection: &impl TurnConnection,
         sql: &str,
         bindings: &Bindings,
     ) -> Result<Cursor, SqlError> {
+        let session = connection.session();
         match &self.state {
             State::Lost(reason) => return Err(SqlError::TurnLost { reason: reason.clone() }),
             State::Reading if !session.is_autocommit() => return Err(SqlError::TransactionOpen),
-            State::Reading | State::Writing => {}
+            State::Reading => session.settle()?,
+            State::Writing => {}
         }
         refuse_control(sql)?;
-        let ran = run(session, sql, bindings, &mut || self.begin(session));
+        let ran = run(session, sql, bindings, &mut || self.begin(connection));
         ran.map(Cursor::over).map_err(|error| self.after_failure(session, error))
-    }
-
-    /// Ends the turn: what it wrote is in the database, not yet safe from a power
-    /// loss. Says whether there was anything to commit.
-    ///
-    /// A commit that fails leaves the transaction open; whether it can be rolled back
-    /// or the outcome is unknown is for the owner of the file to judge by the code.
-    pub fn commit(&mut self, session: Session<'_>) -> Result<bool, SqlError> {
-        let wrote = match &self.state {
-            State::Lost(reason) => return Err(SqlError::TurnLost { reason: reason.clone() }),
-            State::Reading => false,
-            State::Writing => {
-                session.control("COMMIT").map_err(|error| SqlError::of(0, &error))?;
-                self.state = State::Reading;
-                true
-            }
-        };
-        session.settle()?;
-        Ok(wrote)
-    }
-
-    /// Ends the turn, and nothing that it wrote is there.
-    pub fn roll_back(&mut self, session: Session<'_>) -> Result<(), SqlError> {
-        if std::mem::take(&mut self.state) == State::Writing && !session.is_autocommit() {
-            session.control("ROLLBACK").map_err(|error| SqlError::of(0, &error))?;
-        }
-        session.settle()
     }
 
     /// Invariant 2.
@@ -117,6 +101,17 @@ impl SqlTurn {
             return SqlError::TurnLost { reason };
         }
         error
+    }
+}
+
+/// A connection that belongs to nobody else.
+impl TurnConnection for Session<'_> {
+    fn session(&self) -> Session<'_> {
+        *self
+    }
+
+    fn begin(&self) -> Result<(), SqlError> {
+        self.control("BEGIN")
     }
 }
 

@@ -162,7 +162,7 @@ fn a_refused_statement_stays_refused_when_it_comes_again() {
     for _ in 0..3 {
         let sql = "ALTER TABLE t RENAME TO _gr_kv";
         denied(sql, db.execute(sql));
-        denied("BEGIN", SqlTurn::default().run(db.session(), "BEGIN", &Bindings::None));
+        denied("BEGIN", SqlTurn::default().run(&db.session(), "BEGIN", &Bindings::None));
         db.execute("BEGIN").unwrap();
         db.execute("COMMIT").unwrap();
     }
