@@ -123,6 +123,38 @@ impl SqlError {
         Self::Statement { code, index, message }
     }
 
+    /// Whether a COMMIT that failed so may have happened all the same.
+    pub fn leaves_commit_unknown(&self) -> bool {
+        use rusqlite::ffi::{
+            SQLITE_BUSY, SQLITE_CONSTRAINT, SQLITE_ERROR, SQLITE_FULL, SQLITE_LOCKED,
+        };
+        let certain = [SQLITE_BUSY, SQLITE_CONSTRAINT, SQLITE_ERROR, SQLITE_FULL, SQLITE_LOCKED];
+        self.primary_code().is_some_and(|code| !certain.contains(&code))
+    }
+
+    /// Whether a statement that writes may have been committed all the same, where it
+    /// ends with a commit of its own.
+    pub(super) fn leaves_statement_unknown(&self) -> bool {
+        use rusqlite::ffi::{SQLITE_IOERR, SQLITE_NOMEM};
+        self.primary_code().is_some_and(|code| [SQLITE_IOERR, SQLITE_NOMEM].contains(&code))
+    }
+
+    fn primary_code(&self) -> Option<i32> {
+        match self {
+            // The low byte of an extended code.
+            Self::Statement { code, .. } if *code >= 0 => Some(code & 0xff),
+            _ => None,
+        }
+    }
+
+    /// The same fault as that of the `index`-th statement.
+    pub(super) fn at(self, index: usize) -> Self {
+        match self {
+            Self::Statement { code, message, .. } => Self::Statement { code, index, message },
+            other => other,
+        }
+    }
+
     /// A text of several statements where one is wanted.
     pub(super) fn several_statements() -> Self {
         Self::refused(0, SEVERAL)

@@ -2,7 +2,7 @@
 //!
 //! Two ways lead to that one connection. Synchronous statements run within a turn,
 //! whose transaction is around them ([`SqlTurn`]). Asynchronous ones wait in a queue
-//! that also knows transactions which span turns ([`SqlDatabase`] later on).
+//! that also knows transactions which span turns ([`SqlDatabase`]).
 //!
 //! # Invariants
 //!
@@ -14,21 +14,29 @@
 mod authorizer;
 mod bind;
 mod coordinator;
+mod database;
 mod error;
+mod reply;
 mod rows;
 mod session;
 mod text;
+mod transaction;
 mod turn;
 mod value;
+mod work;
 
 #[cfg(test)]
 mod tests;
 
 pub use self::authorizer::Way;
 pub use self::coordinator::{Coordinator, Effect, Ran, Request, Step, Ticket, Warning};
+pub use self::database::{BeginOptions, SqlDatabase, SqlHost};
 pub use self::error::{Ending, SqlError};
+pub use self::reply::Reply;
 pub use self::rows::{Cursor, Outcome, Rows};
 pub use self::session::{Session, UserSql};
 pub use self::text::{StatementKind, touches_data};
-pub use self::turn::{SqlTurn, TurnConnection, run_in_transaction};
+pub use self::transaction::SqlTransaction;
+pub use self::turn::{SqlTurn, TurnConnection};
 pub use self::value::{Bindings, SqlValue};
+pub use self::work::{SqlRan, SqlWork};

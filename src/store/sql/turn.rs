@@ -120,7 +120,7 @@ impl TurnConnection for Session<'_> {
 ///
 /// Whether the transaction is still there afterwards is told by
 /// [`Session::is_autocommit`].
-pub fn run_in_transaction(
+pub(super) fn run_in_transaction(
     session: Session<'_>,
     sql: &str,
     bindings: &Bindings,

@@ -55,12 +55,11 @@ impl Coordinator {
             self.begin_expiry();
         }
         for (ticket, what, until) in std::mem::take(&mut self.behind_manual) {
-            match what.timeout() {
-                Some(timeout) if until.is_some_and(|until| until <= now) => {
-                    let timeout_ms = millis(timeout);
-                    self.refuse(ticket, &what, SqlError::ManualTransactionOpen { timeout_ms });
-                }
-                _ => self.behind_manual.push_back((ticket, what, until)),
+            if until <= now {
+                let timeout_ms = millis(what.timeout());
+                self.refuse(ticket, SqlError::ManualTransactionOpen { timeout_ms });
+            } else {
+                self.behind_manual.push_back((ticket, what, until));
             }
         }
         self.pump(now);
@@ -69,7 +68,7 @@ impl Coordinator {
     /// When [`Coordinator::tick`] has to be called next, unless something else
     /// happens before.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let manual = self.behind_manual.iter().filter_map(|(.., until)| *until);
+        let manual = self.behind_manual.iter().map(|(.., until)| *until);
         manual.chain(self.deadline_of_transaction()).min()
     }
 
@@ -97,14 +96,14 @@ impl Coordinator {
 
     pub(super) fn close(&mut self, now: Instant) -> Ticket {
         let ticket = self.ticket();
-        if matches!(self.phase, Phase::Closed | Phase::Broken) {
+        if self.phase == Phase::Closed {
             self.answer(ticket, Ok(()));
             return ticket;
         }
         self.closers.push(ticket);
         if self.phase == Phase::Open {
             self.phase = Phase::Closing;
-            self.refuse_authors(&SqlError::TransactionClosed);
+            self.refuse_waiting(&SqlError::TransactionClosed);
             self.refuse_handle(&SqlError::TransactionClosed);
         }
         self.pump(now);
@@ -118,7 +117,7 @@ impl Coordinator {
         what: Outside,
         result: Result<(), SqlError>,
     ) {
-        self.give_back(&what);
+        self.admitted -= 1;
         let Outside::Begin { key, timeout } = what else { return self.answer(ticket, result) };
         if result.is_err() {
             return self.answer(ticket, result);
@@ -189,23 +188,15 @@ impl Coordinator {
         for ticket in transaction.expirers {
             self.answer(ticket, Ok(()));
         }
-        self.refuse_authors(&SqlError::expired(transaction.timeout));
+        self.refuse_waiting(&SqlError::expired(transaction.timeout));
         self.expired.insert(transaction.key, transaction.timeout);
     }
 
-    /// Refuses what authors have waiting; the runtime's own stays.
-    fn refuse_authors(&mut self, error: &SqlError) {
-        for (ticket, what, until) in std::mem::take(&mut self.behind_manual) {
-            match what {
-                Outside::Runtime => self.behind_manual.push_back((ticket, what, until)),
-                _ => self.refuse(ticket, &what, error.clone()),
-            }
-        }
-        for (ticket, what) in std::mem::take(&mut self.waiting) {
-            match what {
-                Outside::Runtime => self.waiting.push_back((ticket, what)),
-                _ => self.refuse(ticket, &what, error.clone()),
-            }
+    fn refuse_waiting(&mut self, error: &SqlError) {
+        let behind = std::mem::take(&mut self.behind_manual).into_iter();
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        for ticket in behind.map(|(ticket, ..)| ticket).chain(waiting.map(|(ticket, _)| ticket)) {
+            self.refuse(ticket, error.clone());
         }
     }
 
@@ -227,7 +218,7 @@ impl Coordinator {
 
     fn break_down(&mut self, ticket: Ticket, work: Work, error: SqlError) {
         match work {
-            Work::Outside(what) => self.refuse(ticket, &what, error.clone()),
+            Work::Outside(_) => self.refuse(ticket, error.clone()),
             Work::Inside(_) | Work::FailedCommit(_) => self.answer(ticket, Err(error.clone())),
             // Nobody waits for these steps themselves.
             Work::Expire | Work::Close => {}
@@ -242,12 +233,8 @@ impl Coordinator {
 
     /// Invariant 6.
     fn fail(&mut self, result: Result<(), SqlError>) {
-        self.phase = Phase::Broken;
-        let behind = std::mem::take(&mut self.behind_manual).into_iter();
-        let behind: Vec<_> = behind.map(|(ticket, what, _)| (ticket, what)).collect();
-        for (ticket, what) in behind.into_iter().chain(std::mem::take(&mut self.waiting)) {
-            self.refuse(ticket, &what, SqlError::TransactionClosed);
-        }
+        self.phase = Phase::Closed;
+        self.refuse_waiting(&SqlError::TransactionClosed);
         self.refuse_handle(&SqlError::TransactionClosed);
         let expirers = self.transaction.take().map(|transaction| transaction.expirers);
         for ticket in expirers.into_iter().flatten() {

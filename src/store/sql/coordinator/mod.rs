@@ -11,10 +11,10 @@
 //!    begun by hand is open.
 //! 3. From a beginning to its end nothing else is run but what its handle asks for,
 //!    in the order in which it asks.
-//! 4. What authors had waiting when a transaction had to be ended by its deadline
-//!    fails and is never run: most likely the transaction waited for it.
+//! 4. What was waiting when a transaction had to be ended by its deadline fails and
+//!    is never run: most likely the transaction waited for it.
 //! 5. A commit or a rollback that has begun wins over the deadline and over a close.
-//! 6. Once closed, only the runtime is served; once broken, nobody.
+//! 6. Once closed or broken, everything is refused.
 
 mod finish;
 mod remembered;
@@ -42,13 +42,13 @@ pub struct Coordinator {
     /// Admitted and not started; without those in `behind_manual`.
     waiting: VecDeque<(Ticket, Outside)>,
     /// Beginnings that wait for the end of a transaction begun by hand, and until when.
-    behind_manual: VecDeque<(Ticket, Outside, Option<Instant>)>,
+    behind_manual: VecDeque<(Ticket, Outside, Instant)>,
     running: Option<(Ticket, Work)>,
     transaction: Option<Transaction>,
     /// As the last step left it.
     autocommit: bool,
     /// Permits in use: an operation's until it is answered, a beginning's until its
-    /// transaction is active. The runtime needs none.
+    /// transaction is active.
     admitted: usize,
     ended: Remembered<Ending>,
     expired: Remembered<Duration>,
@@ -65,7 +65,6 @@ enum Phase {
     /// No more is admitted; what runs is waited for.
     Closing,
     Closed,
-    Broken,
 }
 
 /// What was admitted.
@@ -73,7 +72,6 @@ enum Phase {
 enum Outside {
     Statement,
     Batch,
-    Runtime,
     Begin { key: String, timeout: Duration },
 }
 
@@ -140,12 +138,7 @@ impl Coordinator {
         if request == Request::Close {
             return Ok(self.close(now));
         }
-        let serves = match self.phase {
-            Phase::Open => true,
-            Phase::Closing | Phase::Closed => request == Request::Runtime,
-            Phase::Broken => false,
-        };
-        if !serves {
+        if self.phase != Phase::Open {
             return Err(SqlError::TransactionClosed);
         }
         let ticket = match request {
@@ -157,7 +150,6 @@ impl Coordinator {
                 ticket
             }
             Request::Batch => self.admit(Outside::Batch)?,
-            Request::Runtime => self.enqueue(Outside::Runtime),
             Request::Begin { key, timeout } => self.admit_begin(key, timeout)?,
             Request::Inside { key, ends_as } => self.queue(&key, Inside::Statement { ends_as })?,
             Request::Commit { key } => self.queue(&key, Inside::Commit)?,
@@ -177,8 +169,7 @@ impl Coordinator {
         };
         if let Some(at) = self.waiting.iter().position(of) {
             self.waiting.remove(at);
-            self.admitted -= 1;
-            self.answer(ticket, Err(SqlError::TransactionClosed));
+            self.refuse(ticket, SqlError::TransactionClosed);
         } else if let Some(transaction) = &mut self.transaction {
             let of = |(other, what): &(Ticket, Inside)| {
                 *other == ticket && matches!(what, Inside::Statement { .. })
@@ -187,6 +178,27 @@ impl Coordinator {
                 transaction.queue.remove(at);
                 self.answer(ticket, Err(SqlError::TransactionClosed));
             }
+        }
+    }
+
+    /// Whether a synchronous statement of this handle may be run now, by whoever has the
+    /// connection; the reason why not.
+    pub fn check_inside(&mut self, key: &str) -> Result<(), SqlError> {
+        if self.phase != Phase::Open {
+            return Err(SqlError::TransactionClosed);
+        }
+        let transaction = self.active(key)?;
+        match transaction.ended_by_statement {
+            Some(ending) => Err(terminal(key, ending)),
+            None => Ok(()),
+        }
+    }
+
+    /// Hears that a synchronous statement of the open transaction has ended it.
+    pub fn rolled_back_inside(&mut self) {
+        self.autocommit = true;
+        if let Some(transaction) = &mut self.transaction {
+            transaction.ended_by_statement.get_or_insert(Ending::RolledBack);
         }
     }
 
@@ -209,16 +221,10 @@ impl Coordinator {
         self.effects.push(Effect::Answer(ticket, result));
     }
 
-    /// Answers what was let in and will not be run.
-    fn refuse(&mut self, ticket: Ticket, what: &Outside, error: SqlError) {
-        self.give_back(what);
+    /// Answers what was admitted and will not be run.
+    fn refuse(&mut self, ticket: Ticket, error: SqlError) {
+        self.admitted -= 1;
         self.answer(ticket, Err(error));
-    }
-
-    fn give_back(&mut self, what: &Outside) {
-        if !matches!(what, Outside::Runtime) {
-            self.admitted -= 1;
-        }
     }
 
     fn admit(&mut self, what: Outside) -> Result<Ticket, SqlError> {
@@ -226,13 +232,9 @@ impl Coordinator {
             return Err(SqlError::TransactionQueueFull { limit: ADMITTED });
         }
         self.admitted += 1;
-        Ok(self.enqueue(what))
-    }
-
-    fn enqueue(&mut self, what: Outside) -> Ticket {
         let ticket = self.ticket();
         self.waiting.push_back((ticket, what));
-        ticket
+        Ok(ticket)
     }
 
     fn admit_begin(&mut self, key: String, timeout: Duration) -> Result<Ticket, SqlError> {
@@ -285,7 +287,7 @@ impl Coordinator {
 
     /// Starts or refuses one thing; says whether there was one.
     fn start(&mut self, now: Instant) -> bool {
-        if self.phase == Phase::Broken {
+        if self.phase == Phase::Closed {
             return false;
         }
         if self.transaction.is_some() {
@@ -304,11 +306,9 @@ impl Coordinator {
         match &what {
             Outside::Statement => self.run(ticket, Work::Outside(what), Step::Own),
             _ if !self.autocommit => self.wait_for_manual(now, ticket, what),
-            Outside::Batch | Outside::Runtime => {
-                self.run(ticket, Work::Outside(what), Step::Own);
-            }
+            Outside::Batch => self.run(ticket, Work::Outside(what), Step::Own),
             Outside::Begin { key, .. } => match self.past(key) {
-                Some(error) => self.refuse(ticket, &what, error),
+                Some(error) => self.refuse(ticket, error),
                 None => self.run(ticket, Work::Outside(what), Step::Begin),
             },
         }
@@ -357,18 +357,17 @@ impl Coordinator {
         if std::mem::take(&mut self.warns_of_waiting) {
             self.effects.push(Effect::Warn(Warning::WaitsForManual));
         }
-        let until = what.timeout().map(|timeout| now + timeout);
+        let until = now + what.timeout();
         self.behind_manual.push_back((ticket, what, until));
     }
 }
 
 impl Outside {
     /// How long it may wait for the end of a transaction begun by hand.
-    fn timeout(&self) -> Option<Duration> {
+    fn timeout(&self) -> Duration {
         match self {
-            Self::Begin { timeout, .. } => Some(*timeout),
-            Self::Batch => Some(DEFAULT_TIMEOUT),
-            Self::Statement | Self::Runtime => None,
+            Self::Begin { timeout, .. } => *timeout,
+            Self::Statement | Self::Batch => DEFAULT_TIMEOUT,
         }
     }
 }

@@ -17,10 +17,6 @@ pub enum Request {
     },
     /// Several statements in a transaction of their own, run in one go.
     Batch,
-    /// What the runtime itself writes, in a transaction of its own. It needs no permit,
-    /// waits for other transactions however long they take, is not refused by a
-    /// deadline or a close, and is taken after a close too.
-    Runtime,
     /// A transaction that others wait for.
     Begin {
         /// What its handle names it by.

@@ -124,7 +124,11 @@ fn a_turn_keeps_out_of_a_transaction_that_is_open() {
     assert_eq!(turn.run("INSERT INTO t VALUES (1)").unwrap_err(), SqlError::TransactionOpen);
     assert_eq!(turn.run("SELECT 1").unwrap_err(), SqlError::TransactionOpen);
 
-    let inside = run_in_transaction(turn.db.session(), "INSERT INTO t VALUES (1)", &Bindings::None);
+    let inside = super::super::turn::run_in_transaction(
+        turn.db.session(),
+        "INSERT INTO t VALUES (1)",
+        &Bindings::None,
+    );
     assert_eq!(inside.unwrap().rows_written(), 1);
     turn.db.execute("ROLLBACK").unwrap();
     assert_eq!(turn.count(), 0.into());

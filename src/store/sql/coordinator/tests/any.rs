@@ -8,7 +8,6 @@ use super::*;
 enum Event {
     Statement,
     Batch,
-    Runtime,
     Begin(u8),
     Inside(u8),
     Commit(u8),
@@ -28,7 +27,6 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => Just(Event::Statement),
         1 => Just(Event::Batch),
-        1 => Just(Event::Runtime),
         2 => key.clone().prop_map(Event::Begin),
         3 => key.clone().prop_map(Event::Inside),
         2 => key.clone().prop_map(Event::Commit),
@@ -47,7 +45,7 @@ fn event() -> impl Strategy<Value = Event> {
 struct Witness {
     /// What was taken, with whether it comes from outside of transactions.
     taken: Vec<(Ticket, bool)>,
-    /// Of those, what is a batch, a beginning or the runtime's.
+    /// Of those, what is a batch or a beginning.
     may_wait: Vec<Ticket>,
     /// How many transactions are begun under a key, and which attempt is the last.
     attempts: [u32; 4],
@@ -74,7 +72,6 @@ impl Witness {
         match event {
             Event::Statement => self.take(desk, Request::Statement { by_hand: false }, true),
             Event::Batch => self.take(desk, Request::Batch, true),
-            Event::Runtime => self.take(desk, Request::Runtime, true),
             Event::Begin(n) => {
                 self.attempts[usize::from(n)] += 1;
                 let key = own(self, n);

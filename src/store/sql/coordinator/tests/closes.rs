@@ -56,28 +56,25 @@ fn a_transaction_left_open_by_hand_is_rolled_back_at_the_close() {
     desk.by_hand();
     desk.autocommit = false;
     desk.finish();
-    let save = desk.submit(Request::Runtime).unwrap();
+    let batch = desk.submit(Request::Batch).unwrap();
 
     let close = desk.submit(Request::Close).unwrap();
-    desk.finish();
-    assert_eq!(desk.running, Some((save, Step::Own)));
+    assert_eq!(desk.running.map(|(_, step)| step), Some(Step::RollBack));
     desk.finish();
 
-    assert_eq!(desk.answer(close), &Ok(()));
+    assert_eq!((desk.answer(close), desk.code(batch)), (&Ok(()), "transaction_closed"));
     assert!(desk.warnings.contains(&Warning::RolledBackAtClose));
 }
 
 #[test]
-fn a_second_close_changes_nothing_and_the_runtime_is_served_behind_it() {
+fn a_second_close_changes_nothing() {
     let mut desk = Desk::new();
     desk.statement();
     let closes = [desk.submit(Request::Close).unwrap(), desk.submit(Request::Close).unwrap()];
     desk.finish();
     let third = desk.submit(Request::Close).unwrap();
-    let own = desk.submit(Request::Runtime).unwrap();
-    desk.finish();
 
-    for ticket in [closes[0], closes[1], third, own] {
+    for ticket in [closes[0], closes[1], third] {
         assert_eq!(desk.answer(ticket), &Ok(()));
     }
 }
@@ -93,7 +90,7 @@ fn a_rollback_that_fails_breaks_the_database_for_good() {
     assert_eq!(desk.answer(roll_back), &Err(failure()));
     assert_eq!(desk.code(parked), "transaction_closed");
     assert_eq!(code(&desk.inside("a")), "transaction_closed");
-    assert_eq!(code(&desk.submit(Request::Runtime)), "transaction_closed");
+    assert_eq!(code(&desk.submit(Request::Batch)), "transaction_closed");
     let close = desk.submit(Request::Close).unwrap();
     assert_eq!(desk.answer(close), &Ok(()));
     assert_eq!(desk.failures, [failure()]);
@@ -129,7 +126,7 @@ fn a_rollback_that_finds_no_transaction_has_succeeded() {
 fn a_step_of_unknown_outcome_breaks_the_database_and_is_reported_once() {
     let mut desk = Desk::new();
     let running = desk.statement();
-    let waiting = [desk.statement(), desk.submit(Request::Runtime).unwrap()];
+    let waiting = [desk.statement(), desk.begin("a", SECOND).unwrap()];
     let close = desk.submit(Request::Close).unwrap();
 
     desk.report_as(Ran::Broken(failure()));

@@ -101,17 +101,6 @@ fn a_transaction_can_be_ended_by_expiring_it() {
 }
 
 #[test]
-fn the_runtime_outlasts_a_deadline() {
-    let mut desk = Desk::in_transaction();
-    let own = desk.submit(Request::Runtime).unwrap();
-
-    desk.pass(SECOND);
-    desk.finish();
-
-    assert!(desk.has_started(own));
-}
-
-#[test]
 fn statements_join_a_transaction_that_was_begun_by_hand() {
     let mut desk = Desk::new();
     desk.by_hand();
@@ -147,7 +136,7 @@ fn a_beginning_lets_others_pass_until_a_transaction_begun_by_hand_has_ended() {
     desk.autocommit = false;
     desk.finish();
 
-    let own = desk.submit(Request::Runtime).unwrap();
+    let own = desk.submit(Request::Batch).unwrap();
     let begin = desk.begin("a", SECOND).unwrap();
     let passes = desk.statement();
     let ends = desk.by_hand();
@@ -170,12 +159,14 @@ fn a_beginning_gives_up_when_a_transaction_begun_by_hand_stays_open() {
     desk.autocommit = false;
     desk.finish();
     let begin = desk.begin("a", SECOND).unwrap();
-    let own = desk.submit(Request::Runtime).unwrap();
+    let batch = desk.submit(Request::Batch).unwrap();
 
     assert_eq!(desk.coordinator.next_deadline(), Some(desk.now + SECOND));
     desk.pass(SECOND);
 
     assert_eq!(desk.answer(begin), &Err(SqlError::ManualTransactionOpen { timeout_ms: 1000 }));
-    assert!(!desk.answers.contains_key(&own));
+    assert!(!desk.answers.contains_key(&batch));
+    desk.pass(DEFAULT_TIMEOUT - SECOND);
+    assert_eq!(desk.answer(batch), &Err(SqlError::ManualTransactionOpen { timeout_ms: 60_000 }));
     assert_eq!(desk.coordinator.next_deadline(), None);
 }

@@ -85,18 +85,6 @@ fn a_beginning_needs_its_permit_no_more_once_it_is_active_and_its_statements_nee
 }
 
 #[test]
-fn the_runtime_needs_no_permit() {
-    let mut desk = Desk::in_transaction();
-    (0..ADMITTED).for_each(|_| drop(desk.statement()));
-
-    let own = desk.submit(Request::Runtime).unwrap();
-
-    desk.commit("a").unwrap();
-    desk.finish_all();
-    assert_eq!(desk.answer(own), &Ok(()));
-}
-
-#[test]
 fn zero_timeouts_and_empty_keys_are_refused() {
     let mut desk = Desk::new();
 
