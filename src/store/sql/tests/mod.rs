@@ -1,6 +1,9 @@
 //! The engine on real connections.
 
+mod databases;
 mod fences;
+mod lives;
+mod place;
 mod statements;
 mod turns;
 

@@ -105,10 +105,10 @@ impl Witness {
                 desk.report(Ok(()));
             }
             Event::Cancel(n) => {
-                if let Some(&(ticket, _)) = self.taken.iter().rev().nth(usize::from(n)) {
-                    if !desk.answers.contains_key(&ticket) {
-                        desk.cancel(ticket);
-                    }
+                if let Some(&(ticket, _)) = self.taken.iter().rev().nth(usize::from(n))
+                    && !desk.answers.contains_key(&ticket)
+                {
+                    desk.cancel(ticket);
                 }
             }
             Event::Pass(ms) => desk.pass(Duration::from_millis(u64::from(ms))),
