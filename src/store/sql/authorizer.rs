@@ -14,14 +14,14 @@
 //! 3. What this does not know is denied.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
-/// The names that belong to the runtime begin so.
-const RESERVED: [&str; 2] = ["_gr_", "_rivet_"];
+/// The names that belong to the runtime are these, or go on with `_`.
+const RESERVED: [&str; 2] = ["_gr", "_rivet"];
 /// The one reserved table whose rows an author may write.
 const WRITABLE: &str = "_rivet_wf_kv";
 const PRAGMAS: [&str; 10] = [
@@ -60,6 +60,8 @@ pub(super) struct Authority {
     /// What an author last said of `foreign_keys`: 0 nothing, 1 off, 2 on. Set by
     /// the callback.
     foreign_keys: AtomicU8,
+    /// Whether an author has made anything temporary. Set by the callback.
+    has_temporary: AtomicBool,
 }
 
 /// Sets the flag back when it is dropped (invariant 2).
@@ -97,6 +99,11 @@ impl Authority {
         }
     }
 
+    /// Whether an author may have made anything temporary.
+    pub(super) fn has_temporary(&self) -> bool {
+        self.has_temporary.load(Ordering::Relaxed)
+    }
+
     pub(super) fn set_foreign_keys(&self, on: bool) {
         self.foreign_keys.store(1 + u8::from(on), Ordering::Relaxed);
     }
@@ -114,11 +121,20 @@ impl Authority {
 
     fn judge(&self, context: &AuthContext<'_>) -> Authorization {
         let way = self.way.load(Ordering::Relaxed);
-        if way == 0 || self.allows(way, &context.action) {
-            Authorization::Allow
-        } else {
-            Authorization::Deny
+        if way == 0 {
+            return Authorization::Allow;
         }
+        let makes_temporary = matches!(
+            context.action,
+            AuthAction::CreateTempTable { .. }
+                | AuthAction::CreateTempView { .. }
+                | AuthAction::CreateTempTrigger { .. }
+        );
+        // A virtual table has no action of its own for it.
+        if makes_temporary || context.database_name == Some("temp") {
+            self.has_temporary.store(true, Ordering::Relaxed);
+        }
+        if self.allows(way, &context.action) { Authorization::Allow } else { Authorization::Deny }
     }
 
     fn allows(&self, way: u8, action: &AuthAction<'_>) -> bool {
@@ -184,10 +200,15 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Whether a name belongs to the runtime. SQLite tells names apart without regard to case.
+/// Whether a name belongs to the runtime. SQLite tells names apart without regard to
+/// case. The bare prefix counts too: a virtual table of that name has others behind it
+/// whose names go on with `_`.
 pub(super) fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|prefix| {
-        name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+        let (Some(start), Some(rest)) = (name.get(..prefix.len()), name.get(prefix.len()..)) else {
+            return false;
+        };
+        start.eq_ignore_ascii_case(prefix) && (rest.is_empty() || rest.starts_with('_'))
     })
 }
 

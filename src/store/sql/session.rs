@@ -63,6 +63,12 @@ impl UserSql {
         self.authority.foreign_keys()
     }
 
+    /// Whether an author may have made something temporary, which is lost when the
+    /// connection closes: it stays open as long as the generation lives.
+    pub fn has_temporary(&self) -> bool {
+        self.authority.has_temporary()
+    }
+
     /// Says it on behalf of an author; it holds from the next
     /// [`Session::settle`] on.
     pub fn set_foreign_keys(&self, on: bool) {
@@ -152,9 +158,10 @@ impl<'c> Session<'c> {
             return Err(SqlError::refused(0, "the sql text contains a nul character"));
         }
         let kind = StatementKind::of(sql);
-        // A table of the runtime cannot be shadowed by a temporary one of its name.
+        // A table of the runtime is neither shadowed by a temporary one of its name nor
+        // held back from deleting its rows.
         if (kind != StatementKind::Data || sql.contains(';'))
-            && let Some(name) = text::renames(sql).find(|name| is_reserved(name))
+            && let Some(name) = text::hidden_names(sql).find(|name| is_reserved(name))
         {
             return Err(SqlError::denied(&format!("{name} is a reserved name")));
         }
@@ -172,6 +179,10 @@ impl<'c> Session<'c> {
             Way::Queue => "/*q*/",
         });
         text.push_str(sql);
+        // The cache would cut off what is a space elsewhere and not in SQL.
+        if sql.ends_with(|last: char| last.is_whitespace() && !last.is_ascii_whitespace()) {
+            text.push_str("/**/");
+        }
         match self.sqlite.prepare_cached(&text) {
             Ok(_) if text::has_trailing_text(sql) => Err(SqlError::several_statements()),
             Ok(statement) => Ok(Some(statement)),

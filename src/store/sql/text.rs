@@ -5,8 +5,8 @@
 //! 1. A text is cut into tokens as SQLite cuts it: what lies in a literal, a quoted
 //!    name or a comment is never taken for a word.
 //! 2. This decides on caching, on promotion and on what follows a statement. What may
-//!    be done is decided by the authorizer, except for the new name of a table,
-//!    which SQLite does not show to it.
+//!    be done is decided by the authorizer, except for what SQLite does not show to
+//!    it: the new name of a table, and the table that a foreign key points to.
 
 use super::error::Ending;
 
@@ -101,11 +101,13 @@ pub(super) fn has_trailing_text(sql: &str) -> bool {
     end.is_some_and(|end| end < trimmed.len())
 }
 
-/// The new names that `sql` gives to tables, without their quotes.
-pub(super) fn renames(sql: &str) -> impl Iterator<Item = &str> {
+/// The names of tables in `sql` that SQLite does not show to an authorizer, without
+/// their quotes: new names of tables, and those that foreign keys point to.
+pub(super) fn hidden_names(sql: &str) -> impl Iterator<Item = &str> {
     let mut before = [Kind::Mark, Kind::Mark];
     Tokens::new(sql).filter_map(move |token| {
-        let follows = before[0].is_word("RENAME") && before[1].is_word("TO");
+        let follows = before[1].is_word("REFERENCES")
+            || (before[0].is_word("RENAME") && before[1].is_word("TO"));
         before = [before[1], token.kind];
         match token.kind {
             Kind::Word(name) | Kind::Quoted(name) if follows => Some(name),
@@ -158,6 +160,8 @@ impl<'a> Tokens<'a> {
         loop {
             match bytes.get(self.at) {
                 Some(space) if space.is_ascii_whitespace() => self.at += 1,
+                // A byte order mark is a space where a token could begin.
+                Some(0xEF) if self.sql[self.at..].starts_with('\u{FEFF}') => self.at += 3,
                 Some(b'-') if bytes.get(self.at + 1) == Some(&b'-') => {
                     self.at = self.behind(self.at, "\n");
                 }
@@ -167,6 +171,31 @@ impl<'a> Tokens<'a> {
                 _ => return,
             }
         }
+    }
+
+    /// Where the parameter that begins at `start` ends. `$a::b(anything)` is one, for
+    /// the sake of another language; its parentheses may hold quotes and semicolons.
+    fn parameter_end(&self, start: usize) -> usize {
+        let bytes = self.sql.as_bytes();
+        let mut at = start + 1;
+        let mut is_named = false;
+        while let Some(&byte) = bytes.get(at) {
+            match byte {
+                b'(' if is_named => {
+                    let inside = bytes[at + 1..].iter();
+                    let ends = |byte: &u8| byte.is_ascii_whitespace() || *byte == b')';
+                    at += 1 + inside.take_while(|byte| !ends(byte)).count();
+                    return at + usize::from(bytes.get(at) == Some(&b')'));
+                }
+                b':' if bytes.get(at + 1) == Some(&b':') => at += 2,
+                byte if is_word(byte) => {
+                    is_named = true;
+                    at += 1;
+                }
+                _ => return at,
+            }
+        }
+        at
     }
 
     /// Where the quoted text that begins at `start` ends. Two quotes inside are one.
@@ -186,6 +215,11 @@ impl<'a> Tokens<'a> {
     }
 }
 
+/// Whether a byte may stand in a name.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte > 127
+}
+
 impl<'a> Iterator for Tokens<'a> {
     type Item = Token<'a>;
 
@@ -193,8 +227,6 @@ impl<'a> Iterator for Tokens<'a> {
         self.skip();
         let bytes = self.sql.as_bytes();
         let start = self.at;
-        let is_word =
-            |byte: &u8| byte.is_ascii_alphanumeric() || b"_$".contains(byte) || *byte > 127;
         let first = *bytes.get(start)?;
         let kind = match first {
             b';' => {
@@ -206,8 +238,12 @@ impl<'a> Iterator for Tokens<'a> {
                 // Unterminated text has no closing quote; SQLite refuses it.
                 Kind::Quoted(self.sql.get(start + 1..self.at - 1).unwrap_or(""))
             }
-            byte if is_word(&byte) => {
-                self.at += bytes[start..].iter().take_while(|byte| is_word(byte)).count();
+            b'$' | b'@' | b':' | b'#' => {
+                self.at = self.parameter_end(start);
+                Kind::Mark
+            }
+            byte if is_word(byte) => {
+                self.at += bytes[start..].iter().take_while(|byte| is_word(**byte)).count();
                 Kind::Word(&self.sql[start..self.at])
             }
             _ => {
@@ -276,20 +312,31 @@ mod tests {
     }
 
     #[test]
-    fn a_new_name_of_a_table_is_found_however_it_is_quoted() {
-        let found = |sql| renames(sql).map(str::to_owned).collect::<Vec<_>>();
+    fn a_hidden_name_is_found_however_it_is_quoted() {
+        let found = |sql| hidden_names(sql).map(str::to_owned).collect::<Vec<_>>();
 
         assert_eq!(
             found("ALTER TABLE a RENAME TO b; alter table c rename/**/to[d e]"),
             ["b", "d e"]
         );
         assert_eq!(found("ALTER TABLE a RENAME TO 'x'"), ["x"]);
-        assert_eq!(found("SELECT 'RENAME TO b' -- RENAME TO c"), [""; 0]);
+        assert_eq!(found("ALTER TABLE a RENAME TO \u{FEFF}x"), ["x"]);
+        assert_eq!(found("CREATE TABLE a (b REFERENCES\n\"c\" (d), e references `f`)"), ["c", "f"]);
+        assert_eq!(found("SELECT 'RENAME TO b' -- RENAME TO c\n, REFERENCES_x"), [""; 0]);
+    }
+
+    #[test]
+    fn a_quote_within_a_parameter_opens_no_literal() {
+        let found = |sql| hidden_names(sql).collect::<Vec<_>>();
+
+        assert_eq!(found("SELECT $a('); ALTER TABLE t RENAME TO x"), ["x"]);
+        assert_eq!(found("SELECT $a::b(--),:c('), @d::e; ALTER TABLE t RENAME TO x"), ["x"]);
+        assert_eq!(found("SELECT $a(' '); ALTER TABLE t RENAME TO x"), [""; 0]);
     }
 
     proptest::proptest! {
         #[test]
-        fn any_text_can_be_cut(sql in "(\\PC|[;'\"`\\[\\]/*\\-\n a]){0,40}") {
+        fn any_text_can_be_cut(sql in "(\\PC|[;'\"`\\[\\]/*\\-\n a$:()\u{FEFF}]){0,40}") {
             let mut last = 0;
             for token in Tokens::new(&sql) {
                 proptest::prop_assert!(token.start >= last && token.end > token.start);

@@ -38,6 +38,10 @@ fn the_tables_of_the_runtime_are_readable_and_not_writable() {
         "CREATE TEMP TABLE _gr_kv (x)",
         "CREATE TEMP VIEW _gr_kv AS SELECT 1",
         "CREATE TABLE _rivet_mine (x)",
+        "CREATE TABLE mine (a, b, FOREIGN KEY (a, b) REFERENCES _gr_kv ON DELETE RESTRICT)",
+        "ALTER TABLE t ADD COLUMN y REFERENCES \"_gr_kv\" (key)",
+        "ALTER TABLE t RENAME TO \u{FEFF}_gr_x",
+        "ALTER TABLE t RENAME TO _gr",
         "CREATE VIRTUAL TABLE _gr USING fts5(x)",
         "CREATE VIRTUAL TABLE _gr_f USING fts5(x)",
         "DROP TABLE _rivet_wf_kv",
@@ -152,6 +156,31 @@ fn a_statement_of_the_runtime_is_not_lent_to_an_author_who_knows_its_text() {
     db.sqlite.prepare_cached(sql).unwrap().execute([]).unwrap();
 
     denied(sql, db.execute(sql));
+}
+
+#[test]
+fn a_name_is_not_hidden_by_an_odd_parameter_before_it() {
+    let db = Fixture::new();
+    db.execute("CREATE TEMP TABLE t (x)").unwrap();
+    let sql = "SELECT $a('); ALTER TABLE temp.t RENAME TO _gr_kv";
+
+    denied(sql, db.exec(sql));
+    denied(sql, SqlTurn::default().run(&db.session(), sql, &Bindings::None));
+    assert_eq!(db.one("SELECT value FROM _gr_kv"), "b".into());
+}
+
+#[test]
+fn what_is_temporary_is_noticed() {
+    for (sql, temporary) in [
+        ("CREATE TABLE t (x)", false),
+        ("CREATE TEMP TABLE t (x)", true),
+        ("CREATE TEMP VIEW t AS SELECT 1", true),
+        ("CREATE VIRTUAL TABLE temp.t USING fts5(x)", true),
+    ] {
+        let db = Fixture::new();
+        db.execute(sql).unwrap();
+        assert_eq!(db.user.has_temporary(), temporary, "{sql}");
+    }
 }
 
 #[test]

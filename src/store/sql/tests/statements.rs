@@ -28,6 +28,8 @@ fn a_second_statement_is_refused_and_neither_is_run() {
         "SELECT 1; nonsense",
         "SELECT 1; -- comment",
         "SELECT 1;;",
+        "SELECT 1;\u{a0}",
+        "SELECT 1;\u{b}",
     ] {
         let (code, index, message) = fault(db.execute(sql));
         assert_eq!((code, index), (SqlError::NOT_SQLITE, 0), "{sql}");
