@@ -186,11 +186,12 @@ impl SqlDatabase {
     ) -> Reply<T> {
         let now = self.shared.clock.now();
         let (reply, replied) = oneshot::channel();
+        // Taken within, so that what is refused is dropped after the unlock.
+        let mut pending = Some(Pending { payload, answer: Answer::None, waits: false, reply });
         let taken = self.shared.update(
             |state| {
                 let ticket = state.coordinator.submit(now, request)?;
-                let pending = Pending { payload, answer: Answer::None, waits: false, reply };
-                state.pending.insert(ticket, pending);
+                state.pending.extend(pending.take().map(|pending| (ticket, pending)));
                 Ok(ticket)
             },
             None::<fn(CommitDone)>,
@@ -266,7 +267,7 @@ impl Shared {
             Effect::Run(ticket, step) => {
                 let pending = state.pending.get_mut(&ticket);
                 let payload = match (step, pending) {
-                    (Step::Own, Some(pending)) => {
+                    (Step::Own | Step::Commit, Some(pending)) => {
                         std::mem::replace(&mut pending.payload, Payload::None)
                     }
                     _ => Payload::None,

@@ -39,4 +39,4 @@ pub use self::text::{StatementKind, touches_data};
 pub use self::transaction::SqlTransaction;
 pub use self::turn::{SqlTurn, TurnConnection};
 pub use self::value::{Bindings, SqlValue};
-pub use self::work::{SqlRan, SqlWork};
+pub use self::work::{AlsoCommitted, SqlRan, SqlWork};

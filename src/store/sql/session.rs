@@ -101,9 +101,14 @@ impl<'c> Session<'c> {
 
     /// Begins or ends a transaction on behalf of the runtime.
     pub(super) fn control(self, sql: &str) -> Result<(), SqlError> {
+        let run = |sqlite: &Connection| sqlite.prepare_cached(sql)?.raw_execute();
+        self.write_for_runtime(run).map(drop).map_err(|error| SqlError::of(0, &error))
+    }
+
+    /// Lets the runtime write on the connection.
+    pub(super) fn write_for_runtime<T>(self, write: impl FnOnce(&Connection) -> T) -> T {
         let _withdrawn = self.user.authority.withdraw();
-        let run = || self.sqlite.prepare_cached(sql)?.raw_execute();
-        run().map(drop).map_err(|error| SqlError::of(0, &error))
+        write(self.sqlite)
     }
 
     pub(super) fn execute_with(

@@ -9,7 +9,7 @@ use super::session::Session;
 use super::text::StatementKind;
 use super::turn::run_in_transaction;
 use super::value::Bindings;
-use super::work::Payload;
+use super::work::{AlsoCommitted, Payload};
 
 /// A transaction, open or not. Clones are the same one; its statements run one after
 /// another in the order of the calls. Dropping it ends nothing: the deadline does.
@@ -68,6 +68,12 @@ impl SqlTransaction {
     /// Ends it with its changes; answers once they are durable.
     pub fn commit(&self) -> Reply<()> {
         self.end(Request::Commit { key: self.key.clone() })
+    }
+
+    /// As [`SqlTransaction::commit`], with what the runtime has to keep together with it.
+    pub fn commit_with(&self, also: AlsoCommitted) -> Reply<()> {
+        let request = Request::Commit { key: self.key.clone() };
+        self.database.ask(request, Payload::Commit(also), |_| ())
     }
 
     /// Ends it without its changes. That SQLite did so before is as good.

@@ -10,6 +10,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use rusqlite::Connection;
+
 use super::authorizer::Way;
 use super::coordinator::{Ran, Step, Ticket};
 use super::database::Shared;
@@ -21,7 +23,6 @@ use super::value::Bindings;
 use crate::store::{CommitDone, StoreError};
 
 /// What a request brings along.
-#[derive(Debug)]
 pub(super) enum Payload {
     /// Nothing but itself.
     None,
@@ -31,7 +32,13 @@ pub(super) enum Payload {
     Exec { sql: String },
     /// Several statements in one transaction.
     Batch(Vec<(String, Bindings)>),
+    /// What is written right before the commit of a transaction.
+    Commit(AlsoCommitted),
 }
+
+/// What the runtime writes into a transaction at its end, on its connection. It neither
+/// begins nor ends one; when it fails, the transaction is rolled back.
+pub type AlsoCommitted = Box<dyn FnOnce(&Connection) -> Result<(), SqlError> + Send>;
 
 /// What came of a step that succeeded.
 #[derive(Debug)]
@@ -99,7 +106,7 @@ impl SqlWork {
                 (Ran::Broken(error.into()), Answer::None)
             }
         };
-        let commits = autocommit && (was_open || wrote);
+        let commits = autocommit && step != Step::RollBack && (was_open || wrote);
         SqlRan { report, ran, answer, commits }
     }
 }
@@ -149,7 +156,12 @@ fn run(
     }
     match step {
         Step::Begin => control(session, "BEGIN"),
-        Step::Commit => control(session, "COMMIT"),
+        Step::Commit => {
+            if let Payload::Commit(also) = payload {
+                session.write_for_runtime(also)?;
+            }
+            control(session, "COMMIT")
+        }
         Step::RollBack if session.is_autocommit() => Ok(Answer::None),
         Step::RollBack => control(session, "ROLLBACK"),
         Step::Own => own(session, payload, wrote),
@@ -162,7 +174,7 @@ fn own(session: Session<'_>, payload: Payload, wrote: &mut bool) -> Result<Answe
         Ok(())
     };
     let (ran, has_control) = match payload {
-        Payload::None => return Ok(Answer::None),
+        Payload::None | Payload::Commit(_) => return Ok(Answer::None),
         Payload::Batch(statements) => return batch(session, statements, wrote),
         Payload::Execute { sql, bindings } => {
             (session.execute_with(Way::Queue, &sql, &bindings, &mut note), text::has_control(&sql))

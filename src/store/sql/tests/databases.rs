@@ -117,6 +117,40 @@ fn a_commit_that_a_constraint_refuses_is_rolled_back() {
 }
 
 #[test]
+fn what_the_runtime_keeps_with_a_transaction_shares_its_fate() {
+    let stage = table();
+    let put = |key: &'static str, fails: bool| -> AlsoCommitted {
+        Box::new(move |sqlite| {
+            sqlite.execute("INSERT INTO _gr_kv VALUES (2, ?1, 'x')", [key]).unwrap();
+            if fails { Err(SqlError::Store(StoreError::Stale)) } else { Ok(()) }
+        })
+    };
+
+    let transaction = stage.begin(SECOND);
+    stage.get(transaction.execute("INSERT INTO t VALUES (1)", NONE)).unwrap();
+    let failed = stage.get(transaction.commit_with(put("a", true)));
+    assert_eq!(failed, Err(SqlError::Store(StoreError::Stale)));
+    let transaction = stage.begin(SECOND);
+    stage.get(transaction.execute("INSERT INTO t VALUES (2)", NONE)).unwrap();
+    stage.get(transaction.commit_with(put("b", false))).unwrap();
+
+    assert_eq!(stage.column("SELECT x FROM t"), values(&[2]));
+    assert_eq!(stage.column("SELECT key FROM _gr_kv WHERE num = 2"), ["b".into()] as [SqlValue; 1]);
+}
+
+#[test]
+fn a_panic_within_a_step_breaks_the_database_and_no_thread() {
+    let stage = table();
+    let transaction = stage.begin(SECOND);
+
+    let broken = stage.get(transaction.commit_with(Box::new(|_| panic!("on purpose"))));
+
+    assert_eq!(code(broken), "outcome_unknown");
+    assert_eq!(code(stage.execute("SELECT 1")), "transaction_closed");
+    assert_eq!(stage.place.failures.lock().len(), 1);
+}
+
+#[test]
 fn a_batch_is_all_or_nothing() {
     let stage = table();
     let statement = |sql: &str| (sql.to_owned(), NONE);
