@@ -2,6 +2,7 @@
 
 mod databases;
 mod fences;
+mod histories;
 mod lives;
 mod place;
 mod statements;
