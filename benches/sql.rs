@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a failure ends the run")]
 
 use divan::Bencher;
-use greenroom::store::sql::{Bindings, Session, SqlTurn, SqlValue, UserSql};
+use greenroom::store::{Bindings, SqlSession, SqlTurn, SqlValue, UserSql};
 use rusqlite::Connection;
 
 const ROWS: i64 = 10_000;
@@ -48,7 +48,7 @@ impl File {
         Self { _dir: dir, sqlite, user }
     }
 
-    fn session(&self) -> Session<'_> {
+    fn session(&self) -> SqlSession<'_> {
         self.user.on(&self.sqlite)
     }
 }

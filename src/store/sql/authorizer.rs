@@ -7,7 +7,7 @@
 //! # Invariants
 //!
 //! 1. A statement of an author is prepared and stepped with the flag of its
-//!    [`Way`] set: SQLite prepares again within a step when the schema has changed,
+//!    [`SqlWay`] set: SQLite prepares again within a step when the schema has changed,
 //!    and `VACUUM` and the functions of pragmas ask within a step only.
 //! 2. A statement of the runtime is prepared and stepped without the flag, also
 //!    one that follows a statement of an author which panicked.
@@ -41,7 +41,7 @@ const READABLE_PRAGMAS: [&str; 2] = ["data_version", "page_size"];
 
 /// By which way an author's statement comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum SqlWay {
     /// Within a turn, whose transaction no statement may begin or end.
     Turn = 1,
     /// On its own, between turns; it may begin and end a transaction by hand.
@@ -54,7 +54,7 @@ pub enum Way {
 /// by whoever uses the connection, one at a time.
 #[derive(Debug, Default)]
 pub(super) struct Authority {
-    /// The [`Way`] of the statement in work, 0 for one of the runtime. Set by
+    /// The [`SqlWay`] of the statement in work, 0 for one of the runtime. Set by
     /// [`Authority::lend`], [`Authority::withdraw`] and their guards.
     way: AtomicU8,
     /// What an author last said of `foreign_keys`: 0 nothing, 1 off, 2 on. Set by
@@ -81,7 +81,7 @@ impl Authority {
     }
 
     /// Sets the flag for as long as the guard lives.
-    pub(super) fn lend(&self, way: Way) -> Lent<'_> {
+    pub(super) fn lend(&self, way: SqlWay) -> Lent<'_> {
         Lent { authority: self, before: self.way.swap(way as u8, Ordering::Relaxed) }
     }
 
@@ -174,7 +174,7 @@ impl Authority {
                 !function_name.eq_ignore_ascii_case("load_extension")
             }
             AuthAction::Transaction { .. } | AuthAction::Savepoint { .. } => {
-                way == Way::Queue as u8
+                way == SqlWay::Queue as u8
             }
             AuthAction::Pragma { pragma_name, pragma_value } => {
                 self.allows_pragma(pragma_name, pragma_value)

@@ -21,8 +21,8 @@ use super::coordinator::{
     Coordinator, DEFAULT_TIMEOUT, Effect, Ran, Request, Step, Ticket, Warning,
 };
 use super::error::SqlError;
-use super::reply::Reply;
-use super::rows::Outcome;
+use super::reply::SqlReply;
+use super::rows::SqlOutcome;
 use super::text::{self, StatementKind};
 use super::transaction::SqlTransaction;
 use super::value::Bindings;
@@ -111,21 +111,21 @@ impl SqlDatabase {
     }
 
     /// Runs one statement.
-    pub fn execute(&self, sql: impl Into<String>, bindings: Bindings) -> Reply<Outcome> {
+    pub fn execute(&self, sql: impl Into<String>, bindings: Bindings) -> SqlReply<SqlOutcome> {
         let sql = sql.into();
         let by_hand = matches!(StatementKind::of(&sql), StatementKind::Control { .. });
         self.ask(Request::Statement { by_hand }, Payload::Execute { sql, bindings }, outcome)
     }
 
-    /// Runs all statements of a text; see [`super::Session::exec`].
-    pub fn exec(&self, sql: impl Into<String>) -> Reply<Outcome> {
+    /// Runs all statements of a text; see [`super::SqlSession::exec`].
+    pub fn exec(&self, sql: impl Into<String>) -> SqlReply<SqlOutcome> {
         let sql = sql.into();
         let by_hand = text::has_control(&sql);
         self.ask(Request::Statement { by_hand }, Payload::Exec { sql }, outcome)
     }
 
     /// Runs statements in one transaction, all or none; answers each.
-    pub fn execute_batch(&self, statements: Vec<(String, Bindings)>) -> Reply<Vec<Outcome>> {
+    pub fn execute_batch(&self, statements: Vec<(String, Bindings)>) -> SqlReply<Vec<SqlOutcome>> {
         self.ask(Request::Batch, Payload::Batch(statements), |answer| match answer {
             Answer::Each(outcomes) => outcomes,
             Answer::None | Answer::One(_) => Vec::new(),
@@ -141,7 +141,7 @@ impl SqlDatabase {
         let transaction = SqlTransaction::new(self.clone(), key.clone());
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let begun = match options.name.as_deref().map(check_name) {
-            Some(Err(error)) => Reply::refused(error),
+            Some(Err(error)) => SqlReply::refused(error),
             Some(Ok(())) | None => self.ask(Request::Begin { key, timeout }, Payload::None, |_| ()),
         };
         async move { begun.await.map(|()| transaction) }
@@ -158,7 +158,7 @@ impl SqlDatabase {
     }
 
     /// Takes nothing more, rolls back what is open, and answers once nothing runs.
-    pub fn close(&self) -> Reply<()> {
+    pub fn close(&self) -> SqlReply<()> {
         self.ask(Request::Close, Payload::None, |_| ())
     }
 
@@ -183,7 +183,7 @@ impl SqlDatabase {
         request: Request,
         payload: Payload,
         read: fn(Answer) -> T,
-    ) -> Reply<T> {
+    ) -> SqlReply<T> {
         let now = self.shared.clock.now();
         let (reply, replied) = oneshot::channel();
         // Taken within, so that what is refused is dropped after the unlock.
@@ -197,8 +197,8 @@ impl SqlDatabase {
             None::<fn(CommitDone)>,
         );
         match taken {
-            Ok(ticket) => Reply::new(replied, Arc::clone(&self.shared), ticket, read),
-            Err(error) => Reply::refused(error),
+            Ok(ticket) => SqlReply::new(replied, Arc::clone(&self.shared), ticket, read),
+            Err(error) => SqlReply::refused(error),
         }
     }
 }
@@ -332,10 +332,10 @@ fn warn(warning: Warning, file: &str) {
     }
 }
 
-pub(super) fn outcome(answer: Answer) -> Outcome {
+pub(super) fn outcome(answer: Answer) -> SqlOutcome {
     match answer {
         Answer::One(outcome) => outcome,
-        Answer::None | Answer::Each(_) => Outcome::default(),
+        Answer::None | Answer::Each(_) => SqlOutcome::default(),
     }
 }
 

@@ -28,14 +28,13 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use self::authorizer::Way;
-pub use self::coordinator::{Coordinator, Effect, Ran, Request, Step, Ticket, Warning};
+pub use self::authorizer::SqlWay;
 pub use self::database::{BeginOptions, SqlDatabase, SqlHost};
 pub use self::error::{Ending, SqlError};
-pub use self::reply::Reply;
-pub use self::rows::{Cursor, Outcome, Rows};
-pub use self::session::{Session, UserSql};
-pub use self::text::{StatementKind, touches_data};
+pub use self::reply::SqlReply;
+pub use self::rows::{SqlCursor, SqlOutcome, SqlRows};
+pub use self::session::{SqlSession, UserSql};
+pub use self::text::touches_data;
 pub use self::transaction::SqlTransaction;
 pub use self::turn::{SqlTurn, TurnConnection};
 pub use self::value::{Bindings, SqlValue};

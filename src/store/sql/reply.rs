@@ -15,7 +15,7 @@ use super::work::Answer;
 /// Resolves with the answer. What was asked for is on its way whether this is polled or
 /// not; dropping it gives up a statement that has not begun, and nothing else.
 #[must_use = "dropping the answer gives up a statement that has not begun"]
-pub struct Reply<T>(Inner<T>);
+pub struct SqlReply<T>(Inner<T>);
 
 enum Inner<T> {
     Asked {
@@ -28,7 +28,7 @@ enum Inner<T> {
     Done,
 }
 
-impl<T> Reply<T> {
+impl<T> SqlReply<T> {
     pub(super) fn new(
         replied: oneshot::Receiver<Result<Answer, SqlError>>,
         shared: Arc<Shared>,
@@ -43,7 +43,7 @@ impl<T> Reply<T> {
     }
 }
 
-impl<T> Future for Reply<T> {
+impl<T> Future for SqlReply<T> {
     type Output = Result<T, SqlError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -61,7 +61,7 @@ impl<T> Future for Reply<T> {
     }
 }
 
-impl<T> Drop for Reply<T> {
+impl<T> Drop for SqlReply<T> {
     fn drop(&mut self) {
         if let Inner::Asked { shared, ticket, .. } = &self.0 {
             shared.cancel(*ticket);

@@ -2,15 +2,15 @@
 
 use super::value::SqlValue;
 
-/// Rows, each with a value per column.
+/// SqlRows, each with a value per column.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rows {
+pub struct SqlRows {
     columns: Vec<String>,
     /// Row after row.
     cells: Vec<SqlValue>,
 }
 
-impl Rows {
+impl SqlRows {
     pub(super) fn with(columns: Vec<String>) -> Self {
         Self { columns, cells: Vec::new() }
     }
@@ -49,9 +49,9 @@ impl Rows {
 
 /// All that one statement answers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct SqlOutcome {
     /// The rows, and the columns, which a statement has without rows too.
-    pub rows: Rows,
+    pub rows: SqlRows,
     /// How many rows it inserted, updated or deleted, without those of triggers and
     /// foreign keys; 0 for one that does not write rows.
     pub changes: u64,
@@ -67,15 +67,15 @@ pub struct Outcome {
 /// open one would hold up the end of the turn and every checkpoint. So a cursor also
 /// shows what was there when it was made, whatever is written while it is read.
 #[derive(Debug)]
-pub struct Cursor {
+pub struct SqlCursor {
     columns: Vec<String>,
     cells: std::vec::IntoIter<SqlValue>,
     rows_read: u64,
     rows_written: u64,
 }
 
-impl Cursor {
-    pub(super) fn over(outcome: Outcome) -> Self {
+impl SqlCursor {
+    pub(super) fn over(outcome: SqlOutcome) -> Self {
         let rows_written = outcome.rows_written;
         let (columns, cells) = outcome.rows.into_parts();
         Self { columns, cells: cells.into_iter(), rows_read: 0, rows_written }

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, CachedStatement, Connection, Statement};
 
-use super::authorizer::{Authority, Way, is_reserved};
+use super::authorizer::{Authority, SqlWay, is_reserved};
 use super::bind::bind;
 use super::error::SqlError;
-use super::rows::{Outcome, Rows};
+use super::rows::{SqlOutcome, SqlRows};
 use super::text::{self, StatementKind};
 use super::value::{Bindings, SqlValue};
 
@@ -36,7 +36,7 @@ pub struct UserSql {
 
 /// A connection with its [`UserSql`], for whoever holds it at the moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Session<'c> {
+pub struct SqlSession<'c> {
     sqlite: &'c Connection,
     user: &'c UserSql,
 }
@@ -53,8 +53,8 @@ impl UserSql {
     }
 
     /// Puts it beside the connection that it was installed on.
-    pub fn on<'c>(&'c self, sqlite: &'c Connection) -> Session<'c> {
-        Session { sqlite, user: self }
+    pub fn on<'c>(&'c self, sqlite: &'c Connection) -> SqlSession<'c> {
+        SqlSession { sqlite, user: self }
     }
 
     /// What an author last said of foreign keys, if anything. Whoever opens the
@@ -70,13 +70,13 @@ impl UserSql {
     }
 
     /// Says it on behalf of an author; it holds from the next
-    /// [`Session::settle`] on.
+    /// [`SqlSession::settle`] on.
     pub fn set_foreign_keys(&self, on: bool) {
         self.authority.set_foreign_keys(on);
     }
 }
 
-impl<'c> Session<'c> {
+impl<'c> SqlSession<'c> {
     /// Whether no transaction is open.
     pub fn is_autocommit(self) -> bool {
         self.sqlite.is_autocommit()
@@ -89,13 +89,18 @@ impl<'c> Session<'c> {
     }
 
     /// Runs one statement. Blank text answers nothing.
-    pub fn execute(self, way: Way, sql: &str, bindings: &Bindings) -> Result<Outcome, SqlError> {
+    pub fn execute(
+        self,
+        way: SqlWay,
+        sql: &str,
+        bindings: &Bindings,
+    ) -> Result<SqlOutcome, SqlError> {
         self.execute_with(way, sql, bindings, &mut |_| Ok(()))
     }
 
     /// Runs all statements of a text in order; answers the rows of the last one that
     /// has columns. One that fails ends the run, and those before it stay.
-    pub fn exec(self, way: Way, sql: &str) -> Result<Outcome, SqlError> {
+    pub fn exec(self, way: SqlWay, sql: &str) -> Result<SqlOutcome, SqlError> {
         self.exec_with(way, sql, &mut |_| Ok(()))
     }
 
@@ -113,14 +118,14 @@ impl<'c> Session<'c> {
 
     pub(super) fn execute_with(
         self,
-        way: Way,
+        way: SqlWay,
         sql: &str,
         bindings: &Bindings,
         before: BeforeStep<'_>,
-    ) -> Result<Outcome, SqlError> {
+    ) -> Result<SqlOutcome, SqlError> {
         let kind = self.check(sql)?;
         let _lent = self.user.authority.lend(way);
-        let Some(mut statement) = self.prepare(way, sql)? else { return Ok(Outcome::default()) };
+        let Some(mut statement) = self.prepare(way, sql)? else { return Ok(SqlOutcome::default()) };
         let ran = bind(&mut statement, bindings, 0)
             .and_then(|()| before(&statement))
             .and_then(|()| self.run(&mut statement, 0));
@@ -133,13 +138,13 @@ impl<'c> Session<'c> {
 
     pub(super) fn exec_with(
         self,
-        way: Way,
+        way: SqlWay,
         sql: &str,
         before: BeforeStep<'_>,
-    ) -> Result<Outcome, SqlError> {
+    ) -> Result<SqlOutcome, SqlError> {
         self.check(sql)?;
         let _lent = self.user.authority.lend(way);
-        let mut last = Outcome::default();
+        let mut last = SqlOutcome::default();
         let mut written = 0;
         let mut batch = Batch::new(self.sqlite, sql);
         for index in 0.. {
@@ -174,14 +179,14 @@ impl<'c> Session<'c> {
     }
 
     /// The one statement of a text; `None` for blank text.
-    fn prepare(self, way: Way, sql: &str) -> Result<Option<CachedStatement<'c>>, SqlError> {
+    fn prepare(self, way: SqlWay, sql: &str) -> Result<Option<CachedStatement<'c>>, SqlError> {
         let mut text = self.user.text.borrow_mut();
         text.clear();
         text.shrink_to(MAX_CACHED_TEXT);
         // Invariant 1: no statement of the runtime begins with a comment.
         text.push_str(match way {
-            Way::Turn => "/*t*/",
-            Way::Queue => "/*q*/",
+            SqlWay::Turn => "/*t*/",
+            SqlWay::Queue => "/*q*/",
         });
         text.push_str(sql);
         // The cache would cut off what is a space elsewhere and not in SQL.
@@ -205,17 +210,17 @@ impl<'c> Session<'c> {
     }
 
     /// Steps a statement to its end.
-    fn run(self, statement: &mut Statement<'_>, index: usize) -> Result<Outcome, SqlError> {
+    fn run(self, statement: &mut Statement<'_>, index: usize) -> Result<SqlOutcome, SqlError> {
         let failed = |error: rusqlite::Error| SqlError::of(index, &error);
         let written_before = self.sqlite.total_changes();
-        let mut rows = Rows::default();
+        let mut rows = SqlRows::default();
         let mut width = 0;
         let mut weight = 0;
         let mut stepped = statement.raw_query();
         while let Some(row) = stepped.next().map_err(failed)? {
             if width == 0 {
                 // Not before the first step, which may prepare the statement again.
-                rows = Rows::with(columns(row.as_ref()));
+                rows = SqlRows::with(columns(row.as_ref()));
                 width = rows.columns().len();
             }
             for column in 0..width {
@@ -231,13 +236,13 @@ impl<'c> Session<'c> {
         }
         drop(stepped);
         if width == 0 {
-            rows = Rows::with(columns(statement));
+            rows = SqlRows::with(columns(statement));
         }
         // SQLite's own count stays as it was for what writes no rows.
         let rows_written = self.sqlite.total_changes() - written_before;
         let changes = if rows_written == 0 { 0 } else { self.sqlite.changes() };
         let last_insert_row_id = (changes > 0).then(|| self.sqlite.last_insert_rowid());
-        Ok(Outcome { rows, changes, last_insert_row_id, rows_written })
+        Ok(SqlOutcome { rows, changes, last_insert_row_id, rows_written })
     }
 }
 

@@ -3,9 +3,9 @@
 use super::coordinator::{Coordinator, Request};
 use super::database::{SqlDatabase, outcome};
 use super::error::{Ending, SqlError};
-use super::reply::Reply;
-use super::rows::{Cursor, Outcome};
-use super::session::Session;
+use super::reply::SqlReply;
+use super::rows::{SqlCursor, SqlOutcome};
+use super::session::SqlSession;
 use super::text::StatementKind;
 use super::turn::run_in_transaction;
 use super::value::Bindings;
@@ -30,7 +30,7 @@ impl SqlTransaction {
     }
 
     /// Runs one statement within it.
-    pub fn execute(&self, sql: impl Into<String>, bindings: Bindings) -> Reply<Outcome> {
+    pub fn execute(&self, sql: impl Into<String>, bindings: Bindings) -> SqlReply<SqlOutcome> {
         let sql = sql.into();
         let ends_as = match StatementKind::of(&sql) {
             StatementKind::Control { ends_as } => ends_as,
@@ -42,7 +42,7 @@ impl SqlTransaction {
     }
 
     /// Runs all statements of a text within it.
-    pub fn exec(&self, sql: impl Into<String>) -> Reply<Outcome> {
+    pub fn exec(&self, sql: impl Into<String>) -> SqlReply<SqlOutcome> {
         let key = self.key.clone();
         let request = Request::Inside { key, ends_as: Ending::RolledBack };
         self.database.ask(request, Payload::Exec { sql: sql.into() }, outcome)
@@ -53,10 +53,10 @@ impl SqlTransaction {
     /// [`super::SqlTurn::run`] for what it may be.
     pub fn run_now(
         &self,
-        session: Session<'_>,
+        session: SqlSession<'_>,
         sql: &str,
         bindings: &Bindings,
-    ) -> Result<Cursor, SqlError> {
+    ) -> Result<SqlCursor, SqlError> {
         self.database.coordinate(|coordinator| coordinator.check_inside(&self.key))?;
         let ran = run_in_transaction(session, sql, bindings);
         if session.is_autocommit() {
@@ -66,27 +66,27 @@ impl SqlTransaction {
     }
 
     /// Ends it with its changes; answers once they are durable.
-    pub fn commit(&self) -> Reply<()> {
+    pub fn commit(&self) -> SqlReply<()> {
         self.end(Request::Commit { key: self.key.clone() })
     }
 
     /// As [`SqlTransaction::commit`], with what the runtime has to keep together with it.
-    pub fn commit_with(&self, also: AlsoCommitted) -> Reply<()> {
+    pub fn commit_with(&self, also: AlsoCommitted) -> SqlReply<()> {
         let request = Request::Commit { key: self.key.clone() };
         self.database.ask(request, Payload::Commit(also), |_| ())
     }
 
     /// Ends it without its changes. That SQLite did so before is as good.
-    pub fn roll_back(&self) -> Reply<()> {
+    pub fn roll_back(&self) -> SqlReply<()> {
         self.end(Request::RollBack { key: self.key.clone() })
     }
 
     /// Ends it as its deadline would.
-    pub fn expire(&self) -> Reply<()> {
+    pub fn expire(&self) -> SqlReply<()> {
         self.end(Request::Expire { key: self.key.clone() })
     }
 
-    fn end(&self, request: Request) -> Reply<()> {
+    fn end(&self, request: Request) -> SqlReply<()> {
         self.database.ask(request, Payload::None, |_| ())
     }
 }

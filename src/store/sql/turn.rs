@@ -10,17 +10,17 @@
 //!    and it must not be committed.
 //! 3. A statement from outside never slips into a transaction that spans turns.
 
-use super::authorizer::Way;
+use super::authorizer::SqlWay;
 use super::error::SqlError;
-use super::rows::{Cursor, Outcome};
-use super::session::Session;
+use super::rows::{SqlCursor, SqlOutcome};
+use super::session::SqlSession;
 use super::text::StatementKind;
 use super::value::Bindings;
 
 /// The connection of an actor's file, held for one turn.
 pub trait TurnConnection {
     /// The connection.
-    fn session(&self) -> Session<'_>;
+    fn session(&self) -> SqlSession<'_>;
 
     /// Begins the turn's transaction, which is not open yet.
     fn begin(&self) -> Result<(), SqlError>;
@@ -80,7 +80,7 @@ impl SqlTurn {
         connection: &impl TurnConnection,
         sql: &str,
         bindings: &Bindings,
-    ) -> Result<Cursor, SqlError> {
+    ) -> Result<SqlCursor, SqlError> {
         let session = connection.session();
         match &self.state {
             State::Lost(reason) => return Err(SqlError::TurnLost { reason: reason.clone() }),
@@ -90,11 +90,11 @@ impl SqlTurn {
         }
         refuse_control(sql)?;
         let ran = run(session, sql, bindings, &mut || self.begin(connection));
-        ran.map(Cursor::over).map_err(|error| self.after_failure(session, error))
+        ran.map(SqlCursor::over).map_err(|error| self.after_failure(session, error))
     }
 
     /// Invariant 2.
-    fn after_failure(&mut self, session: Session<'_>, error: SqlError) -> SqlError {
+    fn after_failure(&mut self, session: SqlSession<'_>, error: SqlError) -> SqlError {
         if self.state == State::Writing && session.is_autocommit() {
             let reason = error.to_string();
             self.state = State::Lost(reason.clone());
@@ -105,8 +105,8 @@ impl SqlTurn {
 }
 
 /// A connection that belongs to nobody else.
-impl TurnConnection for Session<'_> {
-    fn session(&self) -> Session<'_> {
+impl TurnConnection for SqlSession<'_> {
+    fn session(&self) -> SqlSession<'_> {
         *self
     }
 
@@ -119,29 +119,29 @@ impl TurnConnection for Session<'_> {
 /// within that transaction, which it neither begins nor ends.
 ///
 /// Whether the transaction is still there afterwards is told by
-/// [`Session::is_autocommit`].
+/// [`SqlSession::is_autocommit`].
 pub(super) fn run_in_transaction(
-    session: Session<'_>,
+    session: SqlSession<'_>,
     sql: &str,
     bindings: &Bindings,
-) -> Result<Cursor, SqlError> {
+) -> Result<SqlCursor, SqlError> {
     refuse_control(sql)?;
-    run(session, sql, bindings, &mut || Ok(())).map(Cursor::over)
+    run(session, sql, bindings, &mut || Ok(())).map(SqlCursor::over)
 }
 
 fn run(
-    session: Session<'_>,
+    session: SqlSession<'_>,
     sql: &str,
     bindings: &Bindings,
     before_write: &mut dyn FnMut() -> Result<(), SqlError>,
-) -> Result<Outcome, SqlError> {
+) -> Result<SqlOutcome, SqlError> {
     let mut before = |statement: &rusqlite::Statement<'_>| {
         if statement.readonly() { Ok(()) } else { before_write() }
     };
-    let single = session.execute_with(Way::Turn, sql, bindings, &mut before);
+    let single = session.execute_with(SqlWay::Turn, sql, bindings, &mut before);
     match single {
         Err(error) if error.is_several_statements() && *bindings == Bindings::None => {
-            session.exec_with(Way::Turn, sql, &mut before)
+            session.exec_with(SqlWay::Turn, sql, &mut before)
         }
         other => other,
     }

@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::authorizer::Way;
+use super::authorizer::SqlWay;
 use super::coordinator::{Ran, Step, Ticket};
 use super::database::Shared;
 use super::error::SqlError;
-use super::rows::Outcome;
-use super::session::Session;
+use super::rows::SqlOutcome;
+use super::session::SqlSession;
 use super::text;
 use super::value::Bindings;
 use crate::store::{CommitDone, StoreError};
@@ -44,8 +44,8 @@ pub type AlsoCommitted = Box<dyn FnOnce(&Connection) -> Result<(), SqlError> + S
 #[derive(Debug)]
 pub(super) enum Answer {
     None,
-    One(Outcome),
-    Each(Vec<Outcome>),
+    One(SqlOutcome),
+    Each(Vec<SqlOutcome>),
 }
 
 /// A step to be run while nobody else has the connection.
@@ -79,7 +79,7 @@ impl SqlWork {
 
     /// Runs the step on the connection, or takes the reason why there is none. A panic
     /// within does not unwind into the caller.
-    pub fn perform(self, session: Result<Session<'_>, StoreError>) -> SqlRan {
+    pub fn perform(self, session: Result<SqlSession<'_>, StoreError>) -> SqlRan {
         let Self { report, step, payload } = self;
         let session = match session {
             Ok(session) => session,
@@ -146,7 +146,7 @@ enum Failed {
 }
 
 fn run(
-    session: Session<'_>,
+    session: SqlSession<'_>,
     step: Step,
     payload: Payload,
     wrote: &mut bool,
@@ -168,7 +168,7 @@ fn run(
     }
 }
 
-fn own(session: Session<'_>, payload: Payload, wrote: &mut bool) -> Result<Answer, Failed> {
+fn own(session: SqlSession<'_>, payload: Payload, wrote: &mut bool) -> Result<Answer, Failed> {
     let mut note = |statement: &rusqlite::Statement<'_>| {
         *wrote |= !statement.readonly();
         Ok(())
@@ -176,11 +176,12 @@ fn own(session: Session<'_>, payload: Payload, wrote: &mut bool) -> Result<Answe
     let (ran, has_control) = match payload {
         Payload::None | Payload::Commit(_) => return Ok(Answer::None),
         Payload::Batch(statements) => return batch(session, statements, wrote),
-        Payload::Execute { sql, bindings } => {
-            (session.execute_with(Way::Queue, &sql, &bindings, &mut note), text::has_control(&sql))
-        }
+        Payload::Execute { sql, bindings } => (
+            session.execute_with(SqlWay::Queue, &sql, &bindings, &mut note),
+            text::has_control(&sql),
+        ),
         Payload::Exec { sql } => {
-            (session.exec_with(Way::Queue, &sql, &mut note), text::has_control(&sql))
+            (session.exec_with(SqlWay::Queue, &sql, &mut note), text::has_control(&sql))
         }
     };
     ran.map(Answer::One).map_err(|error| {
@@ -192,7 +193,7 @@ fn own(session: Session<'_>, payload: Payload, wrote: &mut bool) -> Result<Answe
     })
 }
 
-fn control(session: Session<'_>, sql: &str) -> Result<Answer, Failed> {
+fn control(session: SqlSession<'_>, sql: &str) -> Result<Answer, Failed> {
     session.control(sql).map(|()| Answer::None).map_err(|error| {
         if error.leaves_commit_unknown() {
             Failed::Unknown(error.to_string())
@@ -203,7 +204,7 @@ fn control(session: Session<'_>, sql: &str) -> Result<Answer, Failed> {
 }
 
 fn batch(
-    session: Session<'_>,
+    session: SqlSession<'_>,
     statements: Vec<(String, Bindings)>,
     wrote: &mut bool,
 ) -> Result<Answer, Failed> {
@@ -227,10 +228,13 @@ fn batch(
     Err(failed)
 }
 
-fn each(session: Session<'_>, statements: Vec<(String, Bindings)>) -> Result<Vec<Outcome>, Failed> {
+fn each(
+    session: SqlSession<'_>,
+    statements: Vec<(String, Bindings)>,
+) -> Result<Vec<SqlOutcome>, Failed> {
     let mut outcomes = Vec::with_capacity(statements.len());
     for (index, (sql, bindings)) in statements.into_iter().enumerate() {
-        match session.execute(Way::Queue, &sql, &bindings) {
+        match session.execute(SqlWay::Queue, &sql, &bindings) {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => return Err(error.at(index).into()),
         }

@@ -42,13 +42,13 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-type Waiting<T> = Spawn<Reply<T>>;
+type Waiting<T> = Spawn<SqlReply<T>>;
 
 /// A row, and who says whether it is there.
 enum Said {
-    Alone(Waiting<Outcome>),
-    InBatch(Waiting<Vec<Outcome>>),
-    Inside(Waiting<Outcome>, String),
+    Alone(Waiting<SqlOutcome>),
+    InBatch(Waiting<Vec<SqlOutcome>>),
+    Inside(Waiting<SqlOutcome>, String),
     Turn(bool),
 }
 
@@ -57,7 +57,7 @@ struct History {
     rows: Vec<(i64, Said)>,
     commits: Vec<(String, Waiting<()>)>,
     others: Vec<Waiting<()>>,
-    broken: Vec<Waiting<Outcome>>,
+    broken: Vec<Waiting<SqlOutcome>>,
     begun: u32,
 }
 

@@ -34,20 +34,20 @@ impl Fixture {
         Self { sqlite, user }
     }
 
-    pub(super) fn session(&self) -> Session<'_> {
+    pub(super) fn session(&self) -> SqlSession<'_> {
         self.user.on(&self.sqlite)
     }
 
-    pub(super) fn execute(&self, sql: &str) -> Result<Outcome, SqlError> {
+    pub(super) fn execute(&self, sql: &str) -> Result<SqlOutcome, SqlError> {
         self.bound(sql, &Bindings::None)
     }
 
-    pub(super) fn bound(&self, sql: &str, bindings: &Bindings) -> Result<Outcome, SqlError> {
-        self.session().execute(Way::Queue, sql, bindings)
+    pub(super) fn bound(&self, sql: &str, bindings: &Bindings) -> Result<SqlOutcome, SqlError> {
+        self.session().execute(SqlWay::Queue, sql, bindings)
     }
 
-    pub(super) fn exec(&self, sql: &str) -> Result<Outcome, SqlError> {
-        self.session().exec(Way::Queue, sql)
+    pub(super) fn exec(&self, sql: &str) -> Result<SqlOutcome, SqlError> {
+        self.session().exec(SqlWay::Queue, sql)
     }
 
     /// The first value of the first row.

@@ -105,7 +105,7 @@ impl Stage {
         ready(&mut future)
     }
 
-    pub(super) fn execute(&self, sql: &str) -> Result<Outcome, SqlError> {
+    pub(super) fn execute(&self, sql: &str) -> Result<SqlOutcome, SqlError> {
         self.get(self.database.execute(sql, Bindings::None))
     }
 

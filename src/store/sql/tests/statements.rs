@@ -14,7 +14,7 @@ fn positional<const N: usize>(values: [i64; N]) -> Bindings {
     Bindings::Positional(values.into_iter().map(SqlValue::from).collect())
 }
 
-fn integers(outcome: &Outcome) -> Vec<Vec<SqlValue>> {
+fn integers(outcome: &SqlOutcome) -> Vec<Vec<SqlValue>> {
     outcome.rows.iter().map(<[SqlValue]>::to_vec).collect()
 }
 
@@ -43,8 +43,8 @@ fn what_is_no_statement_answers_nothing() {
     let db = Fixture::new();
 
     for sql in ["", "  \n", ";", " -- nothing\n", "/* nothing */;"] {
-        assert_eq!(db.execute(sql), Ok(Outcome::default()), "{sql}");
-        assert_eq!(db.exec(sql), Ok(Outcome::default()), "{sql}");
+        assert_eq!(db.execute(sql), Ok(SqlOutcome::default()), "{sql}");
+        assert_eq!(db.exec(sql), Ok(SqlOutcome::default()), "{sql}");
     }
 }
 

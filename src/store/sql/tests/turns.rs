@@ -14,7 +14,7 @@ impl Turn {
         Self { db, turn: SqlTurn::default() }
     }
 
-    fn run(&mut self, sql: &str) -> Result<Cursor, SqlError> {
+    fn run(&mut self, sql: &str) -> Result<SqlCursor, SqlError> {
         self.turn.run(&self.db.session(), sql, &Bindings::None)
     }
 
@@ -114,6 +114,16 @@ fn a_turn_neither_begins_nor_ends_a_transaction() {
         assert_eq!(fault(turn.run(sql)).0, rusqlite::ffi::SQLITE_AUTH, "{sql}");
     }
     assert!(turn.turn.is_writing() && !turn.db.sqlite.is_autocommit());
+}
+
+#[test]
+fn the_statement_that_begins_the_turns_transaction_is_fenced_to_its_end() {
+    let mut turn = Turn::new();
+
+    let refused = turn.run("INSERT INTO t SELECT name FROM pragma_database_list");
+
+    assert_eq!(fault(refused).0, rusqlite::ffi::SQLITE_AUTH);
+    assert!(turn.turn.is_writing());
 }
 
 #[test]
