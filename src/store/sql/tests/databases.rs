@@ -211,6 +211,12 @@ fn names_keys_and_timeouts_are_checked() {
         assert_eq!(try_begin(options), "transaction_invalid_argument");
     }
 
+    let keys = [(); 2].map(|()| {
+        let transaction = stage.get(stage.database.begin(BeginOptions::default())).unwrap();
+        stage.get(transaction.commit()).unwrap();
+        transaction.key().to_owned()
+    });
+    assert!(keys[0].len() == 36 && keys[0] != keys[1]);
     let named = stage.get(stage.database.begin(name("n".repeat(128)))).unwrap();
     stage.get(named.commit()).unwrap();
     let keyed = stage.get(stage.database.begin(key("k"))).unwrap();

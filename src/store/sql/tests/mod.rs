@@ -6,6 +6,7 @@ mod histories;
 mod lives;
 mod place;
 mod statements;
+mod threads;
 mod turns;
 
 use rusqlite::Connection;
