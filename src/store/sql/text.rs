@@ -76,7 +76,7 @@ fn kinds(sql: &str) -> impl Iterator<Item = StatementKind> {
             in_trigger = !token.kind.is_word("END");
             return None;
         }
-        creates = token.kind.is_word("CREATE");
+        creates = token.kind.is_word("CREATE") || token.kind.is_word("EXPLAIN");
         Some(StatementKind::of(&sql[token.start..]))
     })
 }
@@ -85,11 +85,8 @@ fn kinds(sql: &str) -> impl Iterator<Item = StatementKind> {
 /// provided that all that follows is blank for SQLite.
 pub(super) fn has_trailing_text(sql: &str) -> bool {
     let trimmed = sql.trim_ascii_end();
-    // Nearly always there is no semicolon, or it is the last character.
-    match trimmed.find(';') {
-        None => return false,
-        Some(at) if at + 1 == trimmed.len() => return false,
-        Some(_) => {}
+    if !has_semicolon_within(trimmed) {
+        return false;
     }
     let mut end = None;
     for token in Tokens::new(trimmed) {
@@ -99,6 +96,16 @@ pub(super) fn has_trailing_text(sql: &str) -> bool {
         }
     }
     end.is_some_and(|end| end < trimmed.len())
+}
+
+/// Whether `sql` surely has several statements that are not blank.
+pub(super) fn has_several(sql: &str) -> bool {
+    has_semicolon_within(sql.trim_ascii_end()) && kinds(sql).nth(1).is_some()
+}
+
+/// Nearly always there is no semicolon, or it is the last character.
+fn has_semicolon_within(trimmed: &str) -> bool {
+    trimmed.find(';').is_some_and(|at| at + 1 < trimmed.len())
 }
 
 /// The names of tables in `sql` that SQLite does not show to an authorizer, without
@@ -296,6 +303,8 @@ mod tests {
 
         assert!(!has_control(trigger) && touches_data(trigger));
         assert!(has_control(&format!("{trigger} COMMIT")));
+        assert!(!has_several(trigger) && !has_several(&format!("EXPLAIN {trigger}")));
+        assert!(has_several(&format!("{trigger} SELECT 1")));
         assert!(has_control("SELECT 1; BEGIN") && !has_control("CREATE TABLE \"trigger\" (x)"));
     }
 

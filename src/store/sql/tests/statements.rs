@@ -36,6 +36,21 @@ fn a_second_statement_is_refused_and_neither_is_run() {
         assert!(message.contains("single statement"), "{message}");
     }
     assert_eq!(fault(db.execute("SELECT * FROM t")).2, "no such table: t");
+    fault(db.execute("SELECT 1; PRAGMA foreign_keys = ON"));
+    assert_eq!(db.one("PRAGMA foreign_keys"), 0.into());
+}
+
+#[test]
+fn a_statement_with_statements_inside_is_one() {
+    let db = Fixture::new();
+    db.execute("CREATE TABLE t (x)").unwrap();
+    let sql = "CREATE TEMP TRIGGER a AFTER INSERT ON t BEGIN
+                   SELECT CASE WHEN 1 THEN ';' END; INSERT INTO t VALUES (2); END;";
+
+    db.execute(&format!("EXPLAIN {sql}")).unwrap();
+    db.execute(sql).unwrap();
+
+    assert_eq!(db.execute("INSERT INTO t VALUES (1)").unwrap().rows_written, 2);
 }
 
 #[test]
@@ -234,6 +249,17 @@ fn a_statement_that_failed_leaves_nothing_open() {
 
     fault(db.execute("SELECT abs(CASE x WHEN 2 THEN -9223372036854775808 ELSE x END) FROM t"));
 
+    assert!(!db.sqlite.is_busy());
+}
+
+#[test]
+fn rows_that_take_too_much_memory_are_refused_unless_they_were_written() {
+    let db = Fixture::new();
+    db.execute("CREATE TABLE t (x)").unwrap();
+
+    let written = db.execute("INSERT INTO t VALUES (zeroblob(1000000)), (1) RETURNING x").unwrap();
+    assert_eq!(written.rows.len(), 2);
+    assert_eq!(fault(db.execute("SELECT x, x FROM t")).0, ffi::SQLITE_TOOBIG);
     assert!(!db.sqlite.is_busy());
 }
 
