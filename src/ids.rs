@@ -307,6 +307,11 @@ impl IdSource {
         Self(Mutex::new(StdRng::seed_from_u64(seed)))
     }
 
+    /// A new random UUID, as text.
+    pub fn uuid(&self) -> String {
+        self.actor_id().to_string()
+    }
+
     /// A new actor id.
     pub fn actor_id(&self) -> ActorId {
         let mut bytes = [0; 16];

@@ -35,6 +35,7 @@ mod readers;
 mod rows;
 mod schema;
 mod shared;
+mod sql;
 mod stats;
 mod writer;
 
@@ -54,6 +55,11 @@ pub use self::options::{StoreLimits, StoreLocation, StoreObserver, StoreOptions}
 #[cfg(feature = "faults")]
 pub use self::shared::HeldWriter;
 pub use self::shared::SharedStore;
+pub use self::sql::{
+    AlsoCommitted, BeginOptions, Bindings, Ending, SqlCursor, SqlDatabase, SqlError, SqlHost,
+    SqlOutcome, SqlRan, SqlReply, SqlRows, SqlSession, SqlTransaction, SqlTurn, SqlValue, SqlWay,
+    SqlWork, TurnConnection, UserSql, touches_data,
+};
 pub use self::stats::StoreStats;
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
