@@ -1,0 +1,3 @@
+//! What an actor has been asked to do later.
+
+pub mod cron;
