@@ -12,11 +12,15 @@
 //!    whoever answers a client drops.
 //! 3. Adding the actor or the phase never changes group, code, message or metadata.
 
+mod public;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+pub use self::public::public_status;
 
 /// What a client reads in place of the text of an internal error.
 pub const INTERNAL_MESSAGE: &str = "An internal error occurred";

@@ -320,6 +320,11 @@ impl IdSource {
         bytes[8] = (bytes[8] & 0x3f) | 0x80;
         ActorId::from_bytes(bytes)
     }
+
+    /// A new id of something that an actor has: a UUID, as text.
+    pub fn event_id(&self) -> String {
+        self.actor_id().to_string()
+    }
 }
 
 /// One run of an actor, from its start to its stop. Later runs have larger

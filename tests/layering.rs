@@ -41,7 +41,14 @@ const OVER_CORE: &[&str] = &["ids", "time", "error", "metrics", "protocol", "sto
 
 /// Crates that one part alone may name.
 const OWNED_CRATES: &[(&str, &str)] =
-    &[("napi", "node"), ("napi_derive", "node"), ("rusqlite", "store")];
+    &[("napi", "node"), ("napi_derive", "node"), ("rusqlite", "store"), ("ciborium", "core")];
+
+/// Crates that one module alone may name: calendars are nobody else's matter.
+const OWNED_BY_MODULE: &[(&str, &str)] = &[
+    ("chrono", "src/core/schedule/cron"),
+    ("chrono_tz", "src/core/schedule/cron"),
+    ("croner", "src/core/schedule/cron"),
+];
 
 /// How SQL text is recognised in a string outside of `store`.
 const SQL: &[&str] = &[
@@ -127,9 +134,12 @@ fn napi_and_sql_are_named_in_their_place_only() {
     assert_eq!(faults("src/core/a.rs", "use napi::Env;").len(), 1);
     assert_eq!(faults("src/lib.rs", "extern crate napi_derive;").len(), 1);
     assert_eq!(faults("src/host/a.rs", "type C = rusqlite::Connection;").len(), 1);
+    assert_eq!(faults("src/core/schedule/take.rs", "use chrono::Utc;").len(), 1);
+    assert_eq!(faults("src/host/a.rs", "use chrono_tz::Tz;").len(), 1);
     assert_eq!(faults("src/core/a.rs", "const Q: &str = \"SELECT 1\";").len(), 1);
     assert_eq!(faults("src/host/a.rs", "const Q: &str = r#\"\n  DELETE FROM t\"#;").len(), 1);
 
+    assert_eq!(faults("src/core/schedule/cron/tests.rs", "use chrono::Utc;"), [""; 0]);
     assert_eq!(faults("src/store/a.rs", "const Q: &str = \"SELECT 1\";"), [""; 0]);
     assert_eq!(faults("src/gateway/a.rs", "const M: &str = \"DELETE\"; // SELECT 1"), [""; 0]);
     assert_eq!(faults("tests/a.rs", "const Q: &str = \"SELECT 1\"; use rusqlite::X;"), [""; 0]);
@@ -165,7 +175,10 @@ fn faults(path: &str, source: &str) -> Vec<String> {
         match &token.kind {
             Kind::Word(word) => {
                 let owner = OWNED_CRATES.iter().find(|(name, _)| name == word);
-                if let Some((name, owner)) = owner.filter(|(_, owner)| *owner != part) {
+                let module = OWNED_BY_MODULE.iter().find(|(name, _)| name == word);
+                let owner = owner.filter(|(_, owner)| *owner != part);
+                let module = module.filter(|(_, module)| !path.starts_with(module));
+                if let Some((name, owner)) = owner.or(module) {
                     faults.push(format!("{path}:{}: {name} belongs to {owner}", token.line));
                 }
             }

@@ -21,6 +21,7 @@ use super::actor::gate::CommitNumber;
 use super::actor::lifecycle::StopReason;
 use super::config::ActorConfig;
 use super::context::ActorContext;
+use super::schedule::FireInfo;
 use crate::error::{Error, ErrorCode, Result};
 
 /// A type of actor: its options, and how a generation of it begins.
@@ -187,6 +188,8 @@ pub enum ActorEvent {
         caller: Caller,
         /// A number by which whoever submitted the call knows it; 0 for none.
         origin: u64,
+        /// Why it runs, if a schedule calls.
+        fire: Option<FireInfo>,
     },
     /// Nobody waits for this call any more.
     CancelCall {

@@ -21,6 +21,7 @@ use super::identity::Identity;
 use super::kv::ActorKv;
 use super::messages::ActorQueue;
 use super::runtime::Runtime;
+use super::schedule::ActorSchedule;
 use crate::error::{ActorSpecifier, Error, Result};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 use crate::store::ActorStoreRef;
@@ -286,6 +287,17 @@ impl ActorContext {
     /// The actor's queue.
     pub fn queue(&self) -> ActorQueue {
         ActorQueue::new(Arc::clone(&self.0))
+    }
+
+    /// What the actor is to do later.
+    pub fn schedule(&self) -> ActorSchedule {
+        ActorSchedule::new(Arc::clone(&self.0))
+    }
+
+    /// The moment at which the actor must be awake again, in milliseconds since the
+    /// Unix epoch; it may have passed.
+    pub fn next_alarm(&self) -> Option<i64> {
+        self.0.next_alarm()
     }
 
     /// Brackets the author's `onStateChange`: it keeps the actor awake.

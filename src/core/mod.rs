@@ -10,6 +10,7 @@ pub mod kv;
 pub mod messages;
 pub mod queue;
 pub mod runtime;
+pub mod schedule;
 pub mod spawner;
 pub mod timers;
 pub mod warnings;

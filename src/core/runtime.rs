@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 use super::spawner::Spawner;
 use super::timers::Timers;
 use super::warnings::GlobalWarnings;
+use crate::ids::IdSource;
 use crate::metrics::Metrics;
 use crate::time::Clock;
 
@@ -18,11 +19,17 @@ pub struct Runtime {
     timers: Timers,
     warnings: GlobalWarnings,
     metrics: Metrics,
+    ids: Arc<IdSource>,
 }
 
 impl Runtime {
-    /// Begins the timers on the given tokio runtime.
+    /// Begins the timers on the given tokio runtime. Nobody can foresee the ids.
     pub fn new(clock: Clock, handle: Handle) -> Arc<Self> {
+        Self::with_ids(clock, handle, Arc::new(IdSource::from_os()))
+    }
+
+    /// Begins the timers on the given tokio runtime.
+    pub fn with_ids(clock: Clock, handle: Handle, ids: Arc<IdSource>) -> Arc<Self> {
         let spawner = Spawner::new(handle);
         let timers = Timers::new(clock.clone(), &spawner);
         Arc::new(Self {
@@ -31,6 +38,7 @@ impl Runtime {
             timers,
             warnings: GlobalWarnings::default(),
             metrics: Metrics::new(),
+            ids,
         })
     }
 
@@ -52,6 +60,11 @@ impl Runtime {
     /// The process-wide suppression of repeated warnings.
     pub fn warnings(&self) -> &GlobalWarnings {
         &self.warnings
+    }
+
+    /// Where new ids come from.
+    pub fn ids(&self) -> &IdSource {
+        &self.ids
     }
 
     /// Counts and durations for operators.

@@ -135,7 +135,7 @@ impl NodeBehavior {
         match event {
             ActorEvent::Hook { hook, reply } => Job::Hook { actor, hook, reply },
             ActorEvent::Run { reply } => Job::Run { actor, reply },
-            ActorEvent::Action { call, name, args, caller, origin } => {
+            ActorEvent::Action { call, name, args, caller, origin, .. } => {
                 let origin = origin::ticket_within(self.hub.environment(), origin);
                 Job::Action { actor, call, name, args, caller, origin }
             }

@@ -16,7 +16,7 @@ use napi::bindgen_prelude::{Function, JsObjectValue, JsValue, Null, Object, Unkn
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::error::{ActorSpecifier, Error, ErrorCode};
+use crate::error::{ActorSpecifier, Error, ErrorCode, public_status};
 
 /// What a message in the bridge form begins with.
 pub(super) const BRIDGE_PREFIX: &str = "__RIVET_ERROR_JSON__:";
@@ -89,37 +89,6 @@ fn promoted(error: &Error) -> (Option<bool>, Option<u16>) {
         Some(status) if !chosen => (Some(true), Some(status)),
         _ => (error.public, error.status_code),
     }
-}
-
-/// The status of a fault that every client may know of.
-fn public_status(group: &str, code: &str) -> Option<u16> {
-    let status = match (group, code) {
-        ("auth", "forbidden") => 403,
-        ("actor", "not_found" | "action_not_found") => 404,
-        ("actor", "method_not_allowed") => 405,
-        ("actor", "action_timed_out") => 408,
-        ("actor", "aborted")
-        | (
-            "actor_runtime_socket",
-            "unsupported" | "not_enabled" | "closed" | "database_unavailable",
-        )
-        | ("message", "incoming_too_long" | "outgoing_too_long")
-        | ("schedule" | "kv" | "user", _)
-        | (
-            "queue",
-            "full"
-            | "message_too_large"
-            | "message_invalid"
-            | "invalid_payload"
-            | "invalid_completion_payload"
-            | "already_completed"
-            | "previous_message_not_completed"
-            | "complete_not_configured"
-            | "timed_out",
-        ) => 400,
-        _ => return None,
-    };
-    Some(status)
 }
 
 /// `napi/invalid_argument`: the caller of an exported item passed what it cannot take.
@@ -209,14 +178,6 @@ mod tests {
         assert_eq!(promoted(&chosen), (Some(true), Some(410)));
         assert_eq!(promoted(&broken), (Some(true), Some(404)));
         assert_eq!(promoted(&private), (None, None));
-    }
-
-    #[test]
-    fn every_fault_of_schedule_kv_and_user_is_public_and_of_queue_only_the_listed() {
-        assert_eq!(public_status("schedule", "anything"), Some(400));
-        assert_eq!(public_status("user", "my_code"), Some(400));
-        assert_eq!(public_status("queue", "full"), Some(400));
-        assert_eq!(public_status("queue", "message_identity_mismatch"), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::connection::Database;
 use super::job::Created;
-use super::{ActorNumber, ActorRow, ListFilter, NewActor, Place, StoreError};
+use super::{ActorNumber, ActorRow, AlarmRow, ListFilter, NewActor, Place, StoreError};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
 /// The columns of [`Stored`], within a constant text.
@@ -141,6 +141,46 @@ pub(super) fn earliest_alarms(
         )?
         .query_map([limit], |row| Ok((ActorNumber(row.get(0)?), row.get(1)?)))?
         .collect()
+}
+
+/// The alarms of all actors that come after a place in their order.
+pub(super) fn alarms(
+    sqlite: &Connection,
+    database: &Database,
+    after: Option<(i64, ActorNumber)>,
+    limit: u32,
+) -> Result<Vec<AlarmRow>, StoreError> {
+    let (at, number) = after.map_or((i64::MIN, i64::MIN), |(at, number)| (at, number.0));
+    let stored: Vec<(i64, Vec<u8>, String, i64)> = sqlite
+        .prepare_cached(
+            "SELECT num, id, name, alarm FROM directory
+             WHERE alarm IS NOT NULL AND (alarm, num) > (?1, ?2) ORDER BY alarm, num LIMIT ?3",
+        )
+        .and_then(|mut query| {
+            let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            query.query_map(params![at, number, limit], read)?.collect()
+        })
+        .map_err(|error| database.fault(&error))?;
+    let checked = stored.into_iter().map(|(number, id, name, at)| {
+        let broken = |reason: String| StoreError::Corrupt { path: database.label(), reason };
+        let id: [u8; 16] = id
+            .try_into()
+            .map_err(|_| broken(format!("directory row {number}: the id is not 16 bytes")))?;
+        let name = ActorName::new(name)
+            .map_err(|error| broken(format!("directory row {number}: {error}")))?;
+        let number = ActorNumber(number);
+        Ok(AlarmRow { number, id: ActorId::from_bytes(id), name, at })
+    });
+    checked.collect()
+}
+
+/// The alarm of one actor; `None` also when there is no such actor.
+pub(super) fn alarm_of(sqlite: &Connection, number: ActorNumber) -> rusqlite::Result<Option<i64>> {
+    let found = sqlite
+        .prepare_cached("SELECT alarm FROM directory WHERE num = ?1")?
+        .query_row([number.0], |row| row.get(0))
+        .optional()?;
+    Ok(found.flatten())
 }
 
 /// Makes an actor, unless one of its name and key exists.

@@ -33,6 +33,7 @@ mod options;
 mod queue;
 mod readers;
 mod rows;
+mod schedule;
 mod schema;
 mod shared;
 mod sql;
@@ -52,6 +53,10 @@ pub use self::messages::{
     DeadLetter, DeadRow, MessageId, MessageRow, QueueOp, QueueRows, SentKeyRow,
 };
 pub use self::options::{StoreLimits, StoreLocation, StoreObserver, StoreOptions};
+pub use self::schedule::{
+    FaultRow, FireKind, FireRow, FireState, HistoryResult, HistoryRow, InvalidRow, RetryRow,
+    ScheduleKind, ScheduleOp, ScheduleRow, StoredSchedules,
+};
 #[cfg(feature = "faults")]
 pub use self::shared::HeldWriter;
 pub use self::shared::SharedStore;
@@ -96,6 +101,19 @@ pub struct ActorRow {
     pub created_at_ms: i64,
 }
 
+/// The alarm of an actor, in the directory's order of alarms: by time, then number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlarmRow {
+    /// The actor's number.
+    pub number: ActorNumber,
+    /// Its id.
+    pub id: ActorId,
+    /// Its type.
+    pub name: ActorName,
+    /// When, in milliseconds since the Unix epoch.
+    pub at: i64,
+}
+
 /// An actor that is to be created.
 #[derive(Clone, Debug)]
 pub struct NewActor {
@@ -138,6 +156,8 @@ pub struct ActorRecord {
     pub alarm: Option<i64>,
     /// Its queue, without bodies.
     pub queue: QueueRows,
+    /// What it is to do later.
+    pub schedules: StoredSchedules,
 }
 
 /// One change of one actor's rows.
@@ -162,6 +182,8 @@ pub enum RowOp {
     DeleteKvRange(KeyRange),
     /// Changes the queue.
     Queue(QueueOp),
+    /// Changes what it is to do later.
+    Schedule(ScheduleOp),
 }
 
 impl RowOp {
@@ -175,6 +197,7 @@ impl RowOp {
             Self::DeleteKv(key) => key.len(),
             Self::DeleteKvRange(range) => range.weight(),
             Self::Queue(op) => op.payload(),
+            Self::Schedule(op) => op.payload(),
         }
     }
 }
@@ -252,6 +275,13 @@ pub trait ActorStore: Send + Sync + 'static {
         after: MessageId,
         limit: u32,
     ) -> BoxFuture<'static, Result<Vec<DeadLetter>, StoreError>>;
+    /// The newest attempts of a recurring schedule, the newest first, at most `limit`.
+    /// Sees what [`ActorStore::load`] sees.
+    fn schedule_history(
+        &self,
+        schedule_id: String,
+        limit: u32,
+    ) -> BoxFuture<'static, Result<Vec<HistoryRow>, StoreError>>;
 
     /// Takes a batch for the next commit. Never blocks; when too much waits,
     /// `done` hears [`StoreError::Overloaded`].

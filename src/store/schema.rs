@@ -29,6 +29,9 @@ pub(super) type Migration = &'static str;
 /// * `_gr_queue`: the messages that wait, `_gr_queue_dead` those that were given up,
 ///   `_gr_queue_next` the id of the next one, `_gr_queue_key` the keys under which
 ///   messages were sent; a key and its message's id are one to one.
+/// * `_gr_schedule_events`: what is to be done later. `_gr_schedule_fires`: what was
+///   taken and is not finished, or is given up. `_gr_schedule_history`: how recurring
+///   ones went. `_gr_run_wake`: when the author's `run` is to be active again.
 /// * `garbage`: destroyed actors whose rows are not swept yet.
 pub(super) const MIGRATIONS: &[Migration] = &[
     "
@@ -109,6 +112,72 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         sent_at INTEGER NOT NULL,
         PRIMARY KEY (num, name, key)
     ) STRICT, WITHOUT ROWID;
+",
+    "
+    CREATE TABLE _gr_schedule_events (
+        num INTEGER NOT NULL,
+        event_id TEXT NOT NULL,
+        trigger_at INTEGER NOT NULL,
+        action TEXT NOT NULL,
+        args BLOB,
+        kind INTEGER NOT NULL,
+        cron_expression TEXT,
+        timezone TEXT,
+        interval_ms INTEGER,
+        last_started_at INTEGER,
+        max_history INTEGER NOT NULL,
+        retry_max_attempts INTEGER,
+        retry_initial_ms INTEGER,
+        retry_max_ms INTEGER,
+        key TEXT,
+        PRIMARY KEY (num, event_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE _gr_schedule_fires (
+        num INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        schedule_id TEXT NOT NULL,
+        kind INTEGER NOT NULL,
+        action TEXT NOT NULL,
+        args BLOB,
+        scheduled_at INTEGER NOT NULL,
+        fired_at INTEGER NOT NULL,
+        attempt INTEGER NOT NULL,
+        retry_max_attempts INTEGER,
+        retry_initial_ms INTEGER,
+        retry_max_ms INTEGER,
+        key TEXT,
+        state INTEGER NOT NULL,
+        state_at INTEGER,
+        error_group TEXT,
+        error_code TEXT,
+        error_message TEXT,
+        error_metadata BLOB,
+        PRIMARY KEY (num, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE _gr_schedule_history (
+        num INTEGER NOT NULL,
+        id INTEGER NOT NULL,
+        schedule_id TEXT NOT NULL,
+        action TEXT NOT NULL,
+        scheduled_at INTEGER NOT NULL,
+        fired_at INTEGER NOT NULL,
+        finished_at INTEGER,
+        attempt INTEGER NOT NULL,
+        result INTEGER NOT NULL,
+        error_group TEXT,
+        error_code TEXT,
+        error_message TEXT,
+        error_metadata BLOB,
+        PRIMARY KEY (num, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX _gr_schedule_history_schedule
+        ON _gr_schedule_history (num, schedule_id, fired_at DESC, id DESC);
+    CREATE INDEX _gr_schedule_history_running
+        ON _gr_schedule_history (num) WHERE result = 0;
+    CREATE TABLE _gr_run_wake (
+        num INTEGER PRIMARY KEY,
+        wake_at INTEGER NOT NULL
+    ) STRICT;
 ",
 ];
 

@@ -29,8 +29,9 @@ use super::readers::Readers;
 use super::stats::{Counters, StoreStats};
 use super::writer::Writer;
 use super::{
-    ActorNumber, ActorRecord, ActorRow, ActorStore, ActorStoreRef, CommitDone, DeadLetter, KvQuery,
-    ListFilter, MessageId, NewActor, StoreError, WriteBatch, directory, kv, messages, rows, schema,
+    ActorNumber, ActorRecord, ActorRow, ActorStore, ActorStoreRef, AlarmRow, CommitDone,
+    DeadLetter, HistoryRow, KvQuery, ListFilter, MessageId, NewActor, StoreError, WriteBatch,
+    directory, kv, messages, rows, schedule, schema,
 };
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
@@ -186,6 +187,26 @@ impl SharedStore {
         })
     }
 
+    /// The alarms of all actors that come after a place in their order, at most `limit`.
+    pub fn alarms(
+        &self,
+        after: Option<(i64, ActorNumber)>,
+        limit: u32,
+    ) -> BoxFuture<'static, Result<Vec<AlarmRow>, StoreError>> {
+        self.shared.read(move |sqlite, database| directory::alarms(sqlite, database, after, limit))
+    }
+
+    /// The alarm of one actor, in milliseconds since the Unix epoch, every batch of it
+    /// included that was taken before the call and succeeds.
+    pub fn alarm_of(
+        &self,
+        number: ActorNumber,
+    ) -> BoxFuture<'static, Result<Option<i64>, StoreError>> {
+        self.shared.read_behind(number, move |sqlite, database| {
+            directory::alarm_of(sqlite, number).map_err(|error| database.fault(&error))
+        })
+    }
+
     /// Makes an actor, durably, unless one of its name and key exists.
     pub fn create(&self, actor: NewActor) -> BoxFuture<'static, Result<Created, StoreError>> {
         self.shared.write(|reply| Write::Create { actor, made: None, reply })
@@ -284,6 +305,20 @@ impl Shared {
         answer
     }
 
+    /// Reads behind every batch of an actor that was taken before.
+    fn read_behind<T: Send + 'static>(
+        &self,
+        number: ActorNumber,
+        query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        if !self.queue.is_pending(number) {
+            return self.read(query);
+        }
+        let (read, answer) = self.reading(query);
+        self.queue.push_read(read);
+        answer
+    }
+
     fn reading<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
@@ -328,13 +363,7 @@ impl SharedActor {
         &self,
         query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, StoreError>> {
-        let shared = &self.store.shared;
-        if !shared.queue.is_pending(self.number) {
-            return shared.read(query);
-        }
-        let (read, answer) = shared.reading(query);
-        shared.queue.push_read(read);
-        answer
+        self.store.shared.read_behind(self.number, query)
     }
 }
 
@@ -382,6 +411,18 @@ impl ActorStore for SharedActor {
         let number = self.number;
         self.read(move |sqlite, database| {
             messages::dead(sqlite, number, after, limit).map_err(|error| database.fault(&error))
+        })
+    }
+
+    fn schedule_history(
+        &self,
+        schedule_id: String,
+        limit: u32,
+    ) -> BoxFuture<'static, Result<Vec<HistoryRow>, StoreError>> {
+        let number = self.number;
+        self.read(move |sqlite, database| {
+            schedule::history(sqlite, number, &schedule_id, limit)
+                .map_err(|error| database.fault(&error))
         })
     }
 

@@ -7,6 +7,7 @@ use greenroom::core::config::{ActorConfig, Durability};
 use greenroom::core::context::ActorContext;
 use greenroom::core::messages::{Receive, Until};
 use greenroom::core::queue::{Names, NewMessage};
+use greenroom::core::schedule::OneShot;
 use greenroom::store::faults::CommitFault;
 use greenroom::time::Duration;
 
@@ -17,6 +18,10 @@ const ONE_BATCH: usize = 1;
 
 fn delta(state: &'static [u8]) -> Vec<StateDelta> {
     vec![StateDelta::ActorState(Bytes::from_static(state))]
+}
+
+fn ring() -> OneShot {
+    OneShot { trigger_at: 0, action: "ring".to_owned(), args: Bytes::new(), retry: None, key: None }
 }
 
 /// Calls an action that changes the state and ends, and one that only reads it.
@@ -135,6 +140,49 @@ async fn with_an_interval_a_key_that_could_not_be_stored_is_told_and_the_actor_l
 
     let wanted = vec![Bytes::from_static(b"a"), Bytes::from_static(b"b")];
     assert_eq!(actor.kv().get(wanted).await.unwrap(), [None, Some(Bytes::new())]);
+}
+
+#[tokio::test]
+async fn what_could_not_be_taken_durably_does_not_run_and_stays_pending() {
+    for durability in [Durability::Reply, Durability::Interval] {
+        let config = ActorConfig { durability, ..ActorConfig::default() };
+        let fixture = Fixture::with(config).await;
+        let actor = fixture.started().await;
+        let made = actor.schedule().after(5_000.0, ring());
+        actor.commit_rows();
+        let id = made.await.unwrap();
+        fixture.faults.fail_commits(ONE_BATCH, CommitFault::Full);
+
+        fixture.advance_ms(5_000).await;
+
+        assert_eq!(fixture.script.count("action"), 0);
+        let outcomes = fixture.host.outcomes.lock().clone();
+        assert!(matches!(outcomes[..], [StopOutcome::Broken(_)]), "{outcomes:?}");
+        let stored = fixture.stored().await;
+        assert_eq!((stored.alarm, stored.schedules.fires.len()), (Some(1_005_000), 0));
+        let again = fixture.started().await;
+        assert_eq!(again.schedule().get(&id).unwrap(), None, "taken by the next start");
+        fixture.advance_ms(1).await;
+        assert_eq!(fixture.script.count("action"), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_schedule_that_could_not_be_stored_ends_the_generation_that_has_it_in_memory() {
+    let config = ActorConfig { durability: Durability::Interval, ..ActorConfig::default() };
+    let fixture = Fixture::with(config).await;
+    let actor = fixture.started().await;
+    fixture.faults.fail_commits(ONE_BATCH, CommitFault::Full);
+
+    let made = actor.schedule().after(5_000.0, ring());
+    actor.commit_rows();
+
+    assert!(made.await.unwrap_err().is("storage", "full"));
+    fixture.settle().await;
+    let outcomes = fixture.host.outcomes.lock().clone();
+    assert!(matches!(outcomes[..], [StopOutcome::Broken(_)]), "{outcomes:?}");
+    let again = fixture.started().await;
+    assert!(again.schedule().list().unwrap().is_empty());
 }
 
 fn job() -> NewMessage {

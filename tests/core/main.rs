@@ -13,6 +13,7 @@ mod kv;
 mod queue;
 mod run;
 mod saves;
+mod schedule;
 mod sleep;
 mod start;
 mod stop;

@@ -1,6 +1,7 @@
 //! The embedded host: real store, real actors, authors' code in Rust, and a clock
 //! that stands still unless a test moves it.
 
+mod alarms;
 mod calls;
 mod crashes;
 mod crowd;

@@ -151,7 +151,7 @@ pub fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
 pub fn options(location: StoreLocation, clock: &ManualClock) -> OpenOptions {
     let handle = tokio::runtime::Handle::current();
     OpenOptions {
-        ids: IdSource::seeded(1),
+        ids: Arc::new(IdSource::seeded(1)),
         ..OpenOptions::new(location, HERE, clock.clock(), handle)
     }
 }

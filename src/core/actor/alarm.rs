@@ -14,12 +14,14 @@ pub(super) struct Alarm {
     stored: Option<Option<i64>>,
     /// What the queue wants.
     queue: Option<i64>,
+    /// What the schedules want.
+    schedules: Option<i64>,
 }
 
 impl Default for Alarm {
     /// That of a new actor, which has none.
     fn default() -> Self {
-        Self { stored: Some(None), queue: None }
+        Self { stored: Some(None), queue: None, schedules: None }
     }
 }
 
@@ -34,16 +36,31 @@ impl Alarm {
         self.queue = at;
     }
 
+    /// Notes what the schedules want.
+    pub(super) fn set_schedules(&mut self, at: Option<i64>) {
+        self.schedules = at;
+    }
+
+    /// The earliest of all that is wanted.
+    pub(super) fn wanted(&self) -> Option<i64> {
+        self.queue_or(self.schedules)
+    }
+
+    /// The earlier of what the queue wants and this.
+    pub(super) fn queue_or(&self, other: Option<i64>) -> Option<i64> {
+        self.queue.into_iter().chain(other).min()
+    }
+
     /// Whether the directory must be told.
     pub(super) fn is_changed(&self) -> bool {
-        self.stored != Some(self.queue)
+        self.stored != Some(self.wanted())
     }
 
     /// What a commit that begins now tells the directory, if anything.
     pub(super) fn take(&mut self) -> Option<Option<i64>> {
         let changed = self.is_changed();
-        self.stored = Some(self.queue);
-        changed.then_some(self.queue)
+        self.stored = Some(self.wanted());
+        changed.then_some(self.wanted())
     }
 
     /// Notes that a commit which may have carried it failed.
@@ -68,5 +85,16 @@ mod tests {
 
         alarm.set_queue(None);
         assert_eq!((alarm.take(), alarm.take()), (Some(None), None));
+    }
+
+    #[test]
+    fn the_earliest_of_queue_and_schedules_counts() {
+        let mut alarm = Alarm::default();
+        alarm.set_queue(Some(5));
+        alarm.set_schedules(Some(3));
+        assert_eq!((alarm.take(), alarm.take()), (Some(Some(3)), None));
+
+        alarm.set_schedules(None);
+        assert_eq!((alarm.take(), alarm.take()), (Some(Some(5)), None));
     }
 }

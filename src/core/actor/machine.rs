@@ -27,6 +27,7 @@ use super::queue::QueueDesk;
 use super::rows::TurnRows;
 use super::run_handler::RunHandler;
 use super::save_queue::SaveQueue;
+use super::schedules::Later;
 use super::waits::Waits;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::{ActorConfig, Durability};
@@ -102,6 +103,8 @@ pub(super) struct Machine {
     pub(super) desk: QueueDesk,
     /// When the host must wake the actor.
     pub(super) alarm: Alarm,
+    /// What is to be done later.
+    pub(super) later: Later,
     /// The snapshot that the author's side was asked for and has not answered.
     pub(super) snapshot: Option<Snapshot>,
     /// Who waits for one certain commit. Apart from the gate, since the core's own
@@ -145,6 +148,7 @@ impl Machine {
             rows: TurnRows::default(),
             desk: QueueDesk::new(&config),
             alarm: Alarm::default(),
+            later: Later::new(config.max_schedules as usize),
             snapshot: None,
             commit_waiters: Vec::new(),
             writes_in_flight: 0,
@@ -240,6 +244,7 @@ impl Machine {
             SaveOf::Rows => !self.state_is_dirty(),
         };
         let number = self.gate.begin(carries_all);
+        self.alarm.set_schedules(self.later.schedules.next_alarm());
         self.writes_in_flight += 1;
         let origin = CommitOrigin { save, state, in_memory: rows.in_memory };
         let batch = WriteBatch {
@@ -295,11 +300,12 @@ impl Machine {
 
     /// To be called at the end of every step: looks again at whether the actor
     /// may sleep or has drained, and keeps invariants 2 and 3.
-    pub(super) fn settle(&mut self, now: Instant) {
+    pub(super) fn settle(&mut self, now: Instant, unix_ms: impl FnOnce() -> i64) {
         if self.is_over() {
             self.idle_since = None;
             return;
         }
+        self.arm_alarm(now, unix_ms);
         // Nothing waits for a commit that nobody has a reason to begin.
         if self.gate.waiting_len() > 0 && !self.is_dirty() {
             let free = self.gate.settle();
@@ -393,6 +399,7 @@ impl Machine {
             self.calls.next_deadline(),
             self.run.restart_due(),
             self.desk.due().filter(|_| self.takes_rows()),
+            self.later.due(),
             self.waits.next_due(),
             self.snapshot.as_ref().map(|snapshot| snapshot.deadline),
         ]

@@ -31,6 +31,7 @@ pub mod rows;
 mod run;
 pub mod run_handler;
 pub mod save_queue;
+mod schedules;
 mod shutdown;
 mod startup;
 pub mod waits;
@@ -128,7 +129,7 @@ impl Actor {
             let now = self.runtime.clock().now();
             let result = step(&mut machine, now);
             machine.start_due_save(now, |revision, epoch| self.ask_for_snapshot(revision, epoch));
-            machine.settle(now);
+            machine.settle(now, || self.runtime.clock().unix_ms());
             self.show_counts(&mut machine);
             self.show_queue(&mut machine);
             let perform = !machine.effects.is_empty() && !machine.performing;
@@ -271,6 +272,9 @@ impl Timed for Actor {
             self.time_out_snapshot(machine, now);
             self.restart_due_run(machine, now);
             machine.tick_queue(self.moment(now));
+            if machine.later.due().is_some_and(|due| due <= now) {
+                self.fire_alarms(machine);
+            }
             waits::end_due_waits(machine, now);
             if machine.idle_elapsed(now) {
                 machine.restart_idle();

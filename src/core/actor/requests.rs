@@ -73,7 +73,7 @@ impl Actor {
             let CallRequest { name, args, caller, origin, reply } = request;
             let call = machine.calls.queue(reply, now);
             self.begin_action(machine);
-            machine.deliver(ActorEvent::Action { call, name, args, caller, origin });
+            machine.deliver(ActorEvent::Action { call, name, args, caller, origin, fire: None });
             Ok(call)
         })
         .map_err(|refused| {
@@ -98,7 +98,7 @@ impl Actor {
         }
     }
 
-    fn begin_action(&self, machine: &mut Machine) {
+    pub(super) fn begin_action(&self, machine: &mut Machine) {
         machine.activity.begin(WorkKind::Action);
         self.metrics.begin_user_task(UserTaskKind::Action);
     }
@@ -134,6 +134,7 @@ impl Actor {
             let Some(reply) = released.reply else { return false };
             let late = released.late;
             let result = if late { Err(action_timed_out()) } else { result };
+            self.attempt_ended(machine, call, result.as_ref().map(|_| ()));
             let result = result.map_err(|error| error.with_actor(self.identity.specifier()));
             machine.emit(Output::Answer(reply, result));
             !late
@@ -176,6 +177,7 @@ impl Actor {
     /// state, so it waits for no commit.
     pub(super) fn time_out_calls(&self, machine: &mut Machine, now: Instant) {
         for call in machine.calls.overdue(now) {
+            self.attempt_ended(machine, call, Err(&action_timed_out()));
             if let Some(Some(reply)) = machine.calls.answer(call) {
                 let error = action_timed_out().with_actor(self.identity.specifier());
                 machine.effects.push_back(Effect::Release(Output::Answer(reply, Err(error))));
@@ -298,6 +300,7 @@ impl Actor {
                 });
                 machine.run.stop();
                 machine.stop_queue(self.moment(now));
+                machine.later.schedules.suspend();
                 note_run(machine);
                 machine.deliver(ActorEvent::Abort(reason));
                 machine.effects.push_back(Effect::BeginGrace(reason));

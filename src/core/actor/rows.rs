@@ -109,7 +109,7 @@ impl Machine {
     }
 
     /// Whether the actor is not stored yet (invariant 4).
-    fn is_being_created(&self) -> bool {
+    pub(super) fn is_being_created(&self) -> bool {
         self.lifecycle.phase() == Phase::Loading && !self.state.initialized
     }
 }

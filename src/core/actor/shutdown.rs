@@ -233,6 +233,7 @@ impl Actor {
             machine.state.epoch += 1;
             let stopping = self.stopping();
             machine.set_queue_alarm(self.moment(now));
+            machine.alarm.set_schedules(machine.later.schedules.next_alarm());
             let nothing = machine.rows.is_empty() && !machine.alarm.is_changed();
             match deltas {
                 Ok(deltas) if deltas.is_empty() && nothing => {

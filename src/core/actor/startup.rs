@@ -86,6 +86,7 @@ impl Actor {
                 record.state.filter(|_| record.has_initialized).unwrap_or_default();
             machine.alarm.loaded(record.alarm);
             machine.install_queue(record.queue, self.moment(now));
+            self.install_schedules(machine, record.schedules);
         });
         record.input
     }
@@ -178,6 +179,7 @@ impl Actor {
             if let Some(reason) = machine.parked_stop.take() {
                 self.enter_grace(machine, reason, now);
             }
+            self.fire_alarms(machine);
             true
         });
         if started { Ok(()) } else { Err(self.over_error()) }

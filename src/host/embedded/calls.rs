@@ -163,7 +163,7 @@ fn admit(state: &State, target: &Target, waiter: &Waiter<CallRequest>) -> Result
     }
     // An actor of a type that nobody runs is neither created nor started; one that
     // exists can still be found, put to sleep and destroyed.
-    let runs = waiter.by.creates() || matches!(waiter.want, Want::Call(_));
+    let runs = waiter.by.creates() || waiter.want.starts();
     match target {
         Target::Key(name, _) if runs && !state.places.can_run(name) => {
             Err(HostError::NotRegistered { name: name.clone() }.into())

@@ -72,6 +72,7 @@ impl Host for EmbeddedHost {
             actor.mark_destruction(false);
         }
         self.departures.notify_waiters();
+        self.take_alarm(actor, &outcome);
         let Some(callers) = callers else { return };
         if let StopOutcome::StartFailed(error) | StopOutcome::Broken(error) = &outcome {
             for caller in callers {

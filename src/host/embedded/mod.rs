@@ -16,8 +16,11 @@
 //!    stopping waits for the generation that is to serve it.
 //! 4. A sleeping actor costs nothing but, for the 10,000 used last
 //!    ([`REMEMBERED`]), its row of the directory in memory.
-//! 5. A row is durably gone before anybody hears that its actor is destroyed.
+//! 5. An actor whose alarm is due is started with nobody calling, once its type is
+//!    registered.
+//! 6. A row is durably gone before anybody hears that its actor is destroyed.
 
+mod alarms;
 mod calls;
 mod entry;
 mod error;
@@ -31,6 +34,7 @@ mod shared;
 mod shutdown;
 mod table;
 mod waiter;
+mod waker;
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -38,6 +42,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
+use self::alarms::Alarms;
 pub use self::calls::{Address, Create};
 use self::entry::{Live, StoreStanding, World};
 pub use self::error::HostError;
@@ -52,7 +57,7 @@ use crate::core::behavior::BehaviorFactory;
 use crate::core::context::{ActorContext, CallRequest};
 use crate::core::runtime::Runtime;
 use crate::error::Error;
-use crate::ids::{ActorName, Generation, IdSource};
+use crate::ids::{ActorName, Generation};
 use crate::store::SharedStore;
 
 /// How many sleeping actors the host remembers, so that finding one again costs
@@ -76,7 +81,6 @@ pub struct EmbeddedHost {
     this: Weak<Self>,
     store: Arc<SharedStore>,
     runtime: Arc<Runtime>,
-    ids: IdSource,
     /// What the actors are told of where they run.
     region: String,
     /// Whether several environments may use it.
@@ -88,6 +92,8 @@ pub struct EmbeddedHost {
     quiet: Notify,
     /// Told of each generation that ended.
     departures: Notify,
+    /// Has the task of the alarms look again.
+    alarm_changed: Arc<Notify>,
     /// What the shutdown reports; `None` until it has ended.
     ended: watch::Sender<Option<ShutdownReport>>,
 }
@@ -97,6 +103,7 @@ struct State {
     table: Table,
     places: Places,
     world: World,
+    alarms: Alarms,
 }
 
 impl EmbeddedHost {
@@ -108,8 +115,13 @@ impl EmbeddedHost {
         name: ActorName,
         factory: Arc<dyn BehaviorFactory>,
     ) {
-        let replaced =
-            self.locked(|state| state.places.register(environment, name, factory, false));
+        let (replaced, waited) = self.locked(|state| {
+            let waited = state.alarms.registered(&name);
+            (state.places.register(environment, name, factory, false), waited)
+        });
+        if waited {
+            self.alarm_changed.notify_one();
+        }
         drop(replaced);
     }
 
@@ -122,14 +134,18 @@ impl EmbeddedHost {
         name: ActorName,
         factory: Arc<dyn BehaviorFactory>,
     ) {
-        let (replaced, live) = self.locked(|state| {
+        let (replaced, live, waited) = self.locked(|state| {
             // One lock scope with the look: what opens after it finds itself outdated.
             let live = state.table.iter().filter(|entry| {
                 entry.environment() == Some(environment) && entry.row().name == name
             });
             let live: Vec<_> = live.filter_map(|entry| entry.live().cloned()).collect();
-            (state.places.register(environment, name, factory, true), live)
+            let waited = state.alarms.registered(&name);
+            (state.places.register(environment, name, factory, true), live, waited)
         });
+        if waited {
+            self.alarm_changed.notify_one();
+        }
         drop(replaced);
         for actor in live {
             actor.evict();

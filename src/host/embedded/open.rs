@@ -13,11 +13,12 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
 
+use super::alarms::Alarms;
 use super::entry::{StoreStanding, World};
 use super::place::Places;
 use super::shared::{self, Claim, Claimed};
 use super::table::Table;
-use super::{EmbeddedHost, EnvironmentId, REMEMBERED, State};
+use super::{EmbeddedHost, EnvironmentId, REMEMBERED, State, waker};
 use crate::core::runtime::Runtime;
 use crate::error::{Error, Result};
 use crate::ids::{Generation, IdSource};
@@ -49,7 +50,7 @@ pub struct OpenOptions {
     /// Where tasks run; it must outlive the host.
     pub handle: Handle,
     /// Where new ids come from.
-    pub ids: IdSource,
+    pub ids: Arc<IdSource>,
     /// How long to wait for a folder that another process holds.
     pub lock_timeout: Duration,
     /// What the actors are told of where they run; may be empty.
@@ -72,7 +73,7 @@ impl OpenOptions {
             shared: false,
             store: StoreOptions::new(clock),
             handle,
-            ids: IdSource::from_os(),
+            ids: Arc::new(IdSource::from_os()),
             lock_timeout: LOCK_TIMEOUT,
             region: String::new(),
             remembered: REMEMBERED,
@@ -101,7 +102,8 @@ impl EmbeddedHost {
     /// `lock_timeout` (with its pid), or at once when another thread of this one
     /// does; else what makes the folder unusable, `storage/*`.
     pub fn open(options: OpenOptions) -> impl Future<Output = Result<Arc<Self>>> + Send + use<> {
-        let runtime = Runtime::new(options.store.clock.clone(), options.handle.clone());
+        let ids = Arc::clone(&options.ids);
+        let runtime = Runtime::with_ids(options.store.clock.clone(), options.handle.clone(), ids);
         let (answer, answered) = oneshot::channel();
         let opening = Arc::clone(&runtime);
         // Nobody waits any more: the host is dropped, and with it the folder freed.
@@ -164,7 +166,6 @@ async fn open_store(
         this: Weak::clone(this),
         store,
         runtime,
-        ids: options.ids,
         region: options.region,
         shared: options.shared,
         label,
@@ -172,12 +173,15 @@ async fn open_store(
             table: Table::new(options.remembered),
             places,
             world: World::new(),
+            alarms: Alarms::new(),
         }),
         quiet: Notify::new(),
         departures: Notify::new(),
+        alarm_changed: Arc::default(),
         ended: watch::Sender::new(None),
     });
     observer.watch(&host);
+    waker::begin(&host);
     if let Some(claim) = claim {
         claim.fulfil(&host);
     }

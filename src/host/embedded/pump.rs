@@ -76,6 +76,7 @@ impl EmbeddedHost {
             Step::Delete(last) => self.delete(row, last),
             Step::Found(reply) => Self::found(reply, row),
             Step::Exists(reply) => reply.send(Err(exists(row))),
+            Step::Woken(reply) => reply.send(Ok(())),
             Step::Slept(replies) => replies.into_iter().for_each(|reply| reply.send(Ok(()))),
             Step::Refuse(refused, error) => refuse(refused, &error),
             Step::Rest | Step::Vanish(_) => {}
@@ -228,7 +229,7 @@ impl EmbeddedHost {
             (Target::Id(id), _) => Either::Left(self.store.find_by_id(*id)),
             (Target::Key(name, key), None) => Either::Left(self.store.find(name, key)),
             (Target::Key(name, key), Some(input)) => Either::Right(self.store.create(NewActor {
-                id: self.ids.actor_id(),
+                id: self.runtime.ids().actor_id(),
                 name: name.clone(),
                 key: key.clone(),
                 input,

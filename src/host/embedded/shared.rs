@@ -145,5 +145,6 @@ pub(super) fn forget(host: &EmbeddedHost) {
 impl Drop for EmbeddedHost {
     fn drop(&mut self) {
         forget(self);
+        self.alarm_changed.notify_one();
     }
 }

@@ -119,6 +119,7 @@ impl EmbeddedHost {
             shared::forget(&panicked);
             panicked.ended.send_replace(Some(ShutdownReport::default()));
         });
+        self.alarm_changed.notify_one();
         // After the pumps, which refuse those who wait: a stop must not let them in.
         self.perform(tasks);
         // What is stopping already ends as what it stops for.

@@ -43,6 +43,8 @@ pub(super) enum Missing {
 pub(super) enum Want<C> {
     /// A generation that accepts the call.
     Call(C),
+    /// A generation that lives, for an alarm that is due.
+    Wake(Reply<()>),
     /// The row. Starts nothing.
     Row(Reply<ActorRow>),
     /// The row of an actor that it created itself. Starts nothing.
@@ -51,6 +53,13 @@ pub(super) enum Want<C> {
     Sleep(Reply<()>),
     /// The end of the actor; `false` when there was none.
     Destroy(Reply<bool>),
+}
+
+impl<C> Want<C> {
+    /// Whether it needs a generation that lives.
+    pub(super) fn starts(&self) -> bool {
+        matches!(self, Self::Call(_) | Self::Wake(_))
+    }
 }
 
 impl By {
@@ -72,7 +81,7 @@ impl<C: Refusable> Waiter<C> {
         match self.want {
             Want::Call(call) => call.refuse(error),
             Want::Row(reply) | Want::Create(reply) => reply.send(Err(error)),
-            Want::Sleep(reply) => reply.send(Err(error)),
+            Want::Sleep(reply) | Want::Wake(reply) => reply.send(Err(error)),
             Want::Destroy(reply) => reply.send(Err(error)),
         }
     }

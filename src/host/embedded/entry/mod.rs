@@ -266,9 +266,8 @@ impl<L: Live, C> Entry<L, C> {
             .position(|waiter| matches!(waiter.want, Want::Destroy(_)))
             .unwrap_or(self.waiting.len());
         let behind = self.waiting.split_off(before_destroy);
-        let (callers, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting)
-            .into_iter()
-            .partition(|waiter| matches!(waiter.want, Want::Call(_)));
+        let (callers, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|waiter| waiter.want.starts());
         self.waiting = others.into_iter().chain(behind).collect();
         callers
     }

@@ -27,6 +27,8 @@ pub(in super::super) enum Step<L, C> {
     Found(Reply<ActorRow>),
     /// Answer that the actor exists already.
     Exists(Reply<ActorRow>),
+    /// Answer that the actor lives.
+    Woken(Reply<()>),
     /// Answer that the actor sleeps.
     Slept(Vec<Reply<()>>),
     /// Answer with the error.
@@ -108,7 +110,7 @@ impl<L: Live, C> Entry<L, C> {
 
     fn step_asleep(&mut self, world: &World) -> Option<Step<L, C>> {
         let front = self.waiting.front()?;
-        if matches!(front.want, Want::Call(_) | Want::Destroy(_)) {
+        if front.want.starts() || matches!(front.want, Want::Destroy(_)) {
             match &world.store {
                 StoreStanding::Open => {}
                 StoreStanding::Paused => return None,
@@ -118,7 +120,7 @@ impl<L: Live, C> Entry<L, C> {
             }
         }
         let environment = front.environment;
-        if matches!(front.want, Want::Call(_)) {
+        if front.want.starts() {
             self.state = State::Opening;
             return Some(Step::Open(environment));
         }
@@ -131,7 +133,7 @@ impl<L: Live, C> Entry<L, C> {
             Want::Sleep(reply) => Some(Step::Slept(vec![reply])),
             Want::Row(reply) => Some(Step::Found(reply)),
             Want::Create(reply) => Some(Step::Exists(reply)),
-            Want::Call(_) => unreachable!("a call in front has begun a start above"),
+            Want::Call(_) | Want::Wake(_) => unreachable!("a start has begun above"),
         }
     }
 
@@ -141,6 +143,7 @@ impl<L: Live, C> Entry<L, C> {
             Want::Call(call) => {
                 Step::Accept(live, Waiter { by, environment, want: Want::Call(call) })
             }
+            Want::Wake(reply) => Step::Woken(reply),
             Want::Row(reply) => Step::Found(reply),
             Want::Create(reply) => Step::Exists(reply),
             Want::Sleep(reply) => {

@@ -1,4 +1,5 @@
 mod life;
+mod wake;
 
 use futures::FutureExt;
 
@@ -57,6 +58,19 @@ fn destroy() -> (Waiter<u32>, impl Future<Output = crate::error::Result<bool>>) 
 fn sleep() -> (Waiter<u32>, impl Future<Output = crate::error::Result<()>>) {
     let (reply, answer) = Reply::channel();
     (Waiter { by: By::Id, environment: HERE, want: Want::Sleep(reply) }, answer)
+}
+
+fn wake() -> (Waiter<u32>, impl Future<Output = crate::error::Result<()>>) {
+    let (reply, answer) = Reply::channel();
+    (Waiter { by: By::Id, environment: HERE, want: Want::Wake(reply) }, answer)
+}
+
+fn calls_among(waiters: &[Waiter<u32>]) -> Vec<u32> {
+    let number = |waiter: &Waiter<u32>| match waiter.want {
+        Want::Call(n) => Some(n),
+        _ => None,
+    };
+    waiters.iter().filter_map(number).collect()
 }
 
 fn numbers(waiters: &[Waiter<u32>]) -> Vec<u32> {

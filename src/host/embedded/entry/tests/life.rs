@@ -7,6 +7,7 @@ enum Event {
     Call,
     Destroy,
     Sleep,
+    Wake,
     Resign,
     Start,
     End(u8),
@@ -19,6 +20,7 @@ fn event() -> impl Strategy<Value = Event> {
         4 => Just(Event::Call),
         1 => Just(Event::Destroy),
         1 => Just(Event::Sleep),
+        1 => Just(Event::Wake),
         1 => Just(Event::Resign),
         3 => Just(Event::Start),
         2 => (0..4u8).prop_map(Event::End),
@@ -52,6 +54,7 @@ proptest! {
                 }
                 Event::Destroy => actor.enqueue(destroy().0),
                 Event::Sleep => actor.enqueue(sleep().0),
+                Event::Wake => actor.enqueue(wake().0),
                 Event::Resign => if let Some(g) = living { actor.resign(g); }
                 Event::Start => if let Some(g) = living { actor.started(g); }
                 Event::End(how) => if let Some(g) = living.take() {
@@ -61,7 +64,7 @@ proptest! {
                         2 => Broken(oops()),
                         _ => StartFailed(oops()),
                     };
-                    served.extend(numbers(&actor.ended(g, &outcome, false).unwrap()));
+                    served.extend(calls_among(&actor.ended(g, &outcome, false).unwrap()));
                 },
                 Event::Delete(fails) if deleting => {
                     deleting = false;
@@ -120,6 +123,7 @@ proptest! {
                     Step::Sleep(live) | Step::Destroy(live) => {
                         prop_assert_eq!(Some(live.0), living);
                     }
+                    Step::Woken(_) => prop_assert!(living.is_some()),
                     Step::Slept(_) | Step::Found(_) | Step::Exists(_) => {}
                     Step::Refuse(..) => prop_assert!(false, "the world is open"),
                 }
