@@ -20,7 +20,7 @@ use super::job::caller_of;
 use super::origin;
 use crate::core::behavior::Reply;
 use crate::core::context::CallRequest;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::host::embedded::{Address, Create};
 use crate::ids::{ActorId, ActorKey, ActorName, KeyPart};
 use crate::store::ActorRow;
@@ -61,7 +61,10 @@ impl Target {
 /// Reads an id.
 pub(super) fn actor_id(text: &str) -> Result<ActorId> {
     ActorId::parse(text)
-        .ok_or_else(|| invalid_argument("id", format!("{text:?} is not the id of an actor")))
+        .ok_or_else(|| {
+            let message = format!("{text:?} is not the id of an actor");
+            Error::new(ErrorCode::new("actor", "invalid_argument"), message)
+        })
 }
 
 /// A row as JSON.
