@@ -173,6 +173,16 @@ impl ActorContext {
         self.0.try_admit()
     }
 
+    /// Queues a call whose caller is in the author's environment and holds the
+    /// answer, as in place: it begins with [`ActorEvent::BeginHeld`], after all that was accepted
+    /// before it, and ends by [`ActorContext::finish_in_place`]. `None`: the actor
+    /// takes no work now.
+    ///
+    /// [`ActorEvent::BeginHeld`]: super::behavior::ActorEvent::BeginHeld
+    pub fn try_queue(&self) -> Option<CallId> {
+        self.0.try_queue()
+    }
+
     /// The author's side begins a call that was queued for it.
     pub fn begin_call(&self, call: CallId) {
         self.0.begin_call(call);
@@ -184,7 +194,8 @@ impl ActorContext {
         self.0.finish_call(call, result)
     }
 
-    /// The function of a call that was admitted in place ended.
+    /// The function of a call that was admitted in place, or queued with
+    /// [`ActorContext::try_queue`], ended.
     pub fn finish_in_place(&self, call: CallId) -> InPlace {
         self.0.finish_in_place(call)
     }

@@ -139,6 +139,7 @@ impl NodeBehavior {
                 let origin = origin::ticket_within(self.hub.environment(), origin);
                 Job::Action { actor, call, name, args, caller, origin }
             }
+            ActorEvent::BeginHeld { call } => Job::Begin { actor, call },
             ActorEvent::CancelCall { call, timed_out } => Job::Cancel { actor, call, timed_out },
             ActorEvent::SerializeState { reason, reply } => Job::Serialize { actor, reason, reply },
             ActorEvent::Committed { number, result } => Job::Committed { actor, number, result },

@@ -27,7 +27,16 @@ pub fn admit(actor: f64) -> f64 {
     env::context(actor).and_then(|context| context.try_admit()).map_or(0.0, |call| to_js(call.0))
 }
 
-/// Ends a call that was admitted in place: -1 when its generation is over or its
+/// Queues a call of this environment behind what was accepted before it: its number,
+/// which comes back when it may begin, or 0 when the actor takes no work now. Only the
+/// number crosses; the caller keeps what the call is about.
+#[napi(catch_unwind)]
+pub fn queue(actor: f64) -> f64 {
+    trip();
+    env::context(actor).and_then(|context| context.try_queue()).map_or(0.0, |call| to_js(call.0))
+}
+
+/// Ends a call that was admitted in place or queued so: -1 when its generation is over or its
 /// caller was answered before, -2 when it took too long, 0 when its output may
 /// leave, else the commit that its output has to wait for.
 #[napi(catch_unwind)]

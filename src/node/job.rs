@@ -39,6 +39,7 @@ pub(super) const FIELDS: &[(&str, usize)] = &[
     ("SETTLED", 2),
     ("LOG", 5),
     ("FORGOTTEN", 1),
+    ("BEGIN", 0),
 ];
 
 /// One thing for JavaScript to do or to know.
@@ -53,6 +54,8 @@ pub(super) enum Job {
     /// Run an action. `origin` is the ticket of whoever submitted it, if that
     /// was the same environment, else 0.
     Action { actor: u64, call: CallId, name: String, args: Bytes, caller: Caller, origin: u64 },
+    /// A call that its caller holds may begin.
+    Begin { actor: u64, call: CallId },
     /// Nobody waits for an action any more.
     Cancel { actor: u64, call: CallId, timed_out: bool },
     /// Encode the state.
@@ -94,6 +97,7 @@ impl Job {
             | Self::Hook { actor, .. }
             | Self::Run { actor, .. }
             | Self::Action { actor, .. }
+            | Self::Begin { actor, .. }
             | Self::Cancel { actor, .. }
             | Self::Serialize { actor, .. }
             | Self::Committed { actor, .. }
@@ -115,6 +119,7 @@ impl Job {
             // only tell what nobody is left to hear.
             Self::Action { .. }
             | Self::Start { .. }
+            | Self::Begin { .. }
             | Self::Cancel { .. }
             | Self::Committed { .. }
             | Self::Abort { .. }
@@ -224,6 +229,7 @@ pub(super) enum Kind {
     Settled,
     Log,
     Forgotten,
+    Begin,
 }
 
 /// The number of a caller's kind.
@@ -266,6 +272,7 @@ mod tests {
             Kind::Settled,
             Kind::Log,
             Kind::Forgotten,
+            Kind::Begin,
         ];
 
         assert_eq!(kinds.len(), FIELDS.len());

@@ -85,6 +85,11 @@ fn write(hub: &Arc<Hub>, to: &mut Records, job: Job) -> napi::Result<()> {
             to.small(caller_number(caller))?;
             to.number(origin)
         }
+        Job::Begin { actor, call } => {
+            let Some(context) = env::context(env::to_js(actor)) else { return Ok(()) };
+            context.begin_call(call);
+            to.begin(Kind::Begin, actor, call.0)
+        }
         Job::Cancel { actor, call, timed_out } => {
             to.begin(Kind::Cancel, actor, call.0)?;
             to.small(i32::from(timed_out))

@@ -1,6 +1,8 @@
 /**
- * A call in place: admitted at once, begun one microtask later through the one
- * queue, its answer held until what it may reveal is durable.
+ * A call whose caller is in the environment of its actor, so that arguments and
+ * result stay here: admitted at once and begun one microtask later through the one
+ * queue, or begun when Rust says that its turn has come. Its answer is held until
+ * what it may reveal is durable.
  *
  * 1. `finish` happens exactly once, whatever the function does.
  * 2. The caller is answered once: by the function, a timeout, or the end of the

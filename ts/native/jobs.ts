@@ -20,6 +20,7 @@ export const Kind = {
   SETTLED: 11,
   LOG: 12,
   FORGOTTEN: 13,
+  BEGIN: 14,
 } as const;
 
 export type Kind = (typeof Kind)[keyof typeof Kind];
@@ -39,6 +40,7 @@ export const FIELDS: Readonly<Record<Kind, number>> = {
   [Kind.SETTLED]: 2, // 0 with bytes or null, 1 with an error record
   [Kind.LOG]: 5, // level, target, message, fields as JSON, how many were lost
   [Kind.FORGOTTEN]: 1, // factory
+  [Kind.BEGIN]: 0,
 };
 
 /** Reads a batch, record by record. Field types are those of the table above. */
