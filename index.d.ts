@@ -355,6 +355,12 @@ export declare function requestSave(actor: number, immediate: boolean, maxWaitMs
 export declare function setLogSink(environment: number, level?: string | undefined | null): void
 
 /**
+ * The encoded state of a running generation as it was last saved or loaded, empty for
+ * none; null when the generation is over.
+ */
+export declare function storedState(actor: number): Buffer | null
+
+/**
  * Calls an action of `target` with encoded arguments, starting the actor where it
  * sleeps. Settles `ticket` with the encoded result. One that is `cancellable` can be
  * given up by its ticket.

@@ -872,5 +872,6 @@ module.exports.queue = nativeBinding.queue
 module.exports.register = nativeBinding.register
 module.exports.requestSave = nativeBinding.requestSave
 module.exports.setLogSink = nativeBinding.setLogSink
+module.exports.storedState = nativeBinding.storedState
 module.exports.submit = nativeBinding.submit
 module.exports.take = nativeBinding.take

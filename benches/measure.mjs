@@ -2,6 +2,7 @@
 
 import { performance } from "node:perf_hooks";
 
+/** Between repetitions, so that what the last one left behind is done. */
 const SETTLE_MS = 30;
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -34,33 +35,49 @@ export async function inFlight(count, operations, call) {
   await Promise.all(Array.from({ length: count }, lane));
 }
 
-/** One sample: operations per second, and the microseconds of CPU time that each took. */
-async function rateOf(operations, body) {
-  const usage = process.cpuUsage();
-  const started = performance.now();
-  await body(operations);
-  const seconds = (performance.now() - started) / 1000;
-  return { rate: operations / seconds, cpu: cpuSince(usage) / operations };
+/** Time and CPU time of some operations, added up over the slices of one repetition. */
+class Sum {
+  operations = 0;
+  seconds = 0;
+  cpu = 0;
+
+  async add(operations, body) {
+    const usage = process.cpuUsage();
+    const started = performance.now();
+    await body(operations);
+    this.seconds += (performance.now() - started) / 1000;
+    this.cpu += cpuSince(usage);
+    this.operations += operations;
+  }
 }
+
+/** In how many slices a repetition is measured, each after a slice of its reference. */
+const SLICES = 5;
 
 /**
  * Measures how often a second `body(operations)` does its work, after one round that is not counted.
- * A `reference` of the same form is measured before each repetition.
+ * A `reference` of the same form is measured by turns with it, since the moods of a disk last longer
+ * than a slice.
  *
- * Returns `{rates, cpus, references}`; CPU time is that of the whole process.
+ * Returns `{rates, cpus, references}`; CPU time, in microseconds for each operation, is that of the
+ * whole process.
  */
 export async function rates(run, { operations, body, reference }) {
-  const count = run.scaled(operations);
-  const referenceCount = reference && run.scaled(reference.operations);
-  await reference?.body(Math.ceil(referenceCount / 5));
-  await body(Math.ceil(count / 5));
+  const count = run.scaled(operations / SLICES);
+  const referenceCount = run.scaled(reference.operations / SLICES);
+  await reference.body(referenceCount);
+  await body(count);
   const out = { rates: [], cpus: [], references: [] };
   for (let i = 0; i < run.repetitions; i++) {
     await pause(SETTLE_MS);
-    if (reference) out.references.push((await rateOf(referenceCount, reference.body)).rate);
-    const { rate, cpu } = await rateOf(count, body);
-    out.rates.push(rate);
-    out.cpus.push(cpu);
+    const [measured, beside] = [new Sum(), new Sum()];
+    for (let slice = 0; slice < (run.quick ? 1 : SLICES); slice++) {
+      await beside.add(referenceCount, reference.body);
+      await measured.add(count, body);
+    }
+    out.rates.push(measured.operations / measured.seconds);
+    out.cpus.push(measured.cpu / measured.operations);
+    out.references.push(beside.operations / beside.seconds);
   }
   return out;
 }

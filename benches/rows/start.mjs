@@ -1,27 +1,24 @@
 // From the start of a program to its first answered call.
 
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { timed } from "../measure.mjs";
 import { atMost } from "../table.mjs";
 
 const program = (name) => fileURLToPath(new URL(`../programs/${name}.mjs`, import.meta.url));
 
-/** Runs a program until it has written something, which is when it has done its work. */
-function answered(name, ...args) {
-  return timed(
-    () =>
-      new Promise((resolve, reject) => {
-        const child = spawn(process.execPath, [program(name), ...args], {
-          stdio: ["ignore", "pipe", "inherit"],
-        });
-        child.stdout.once("data", () => {
-          child.kill("SIGKILL");
-        });
-        child.once("error", reject);
-        child.once("exit", resolve);
-      }),
-  );
+/** Milliseconds from the start of a program until it writes something, which is when its work is done. */
+async function answered(name, ...args) {
+  const started = performance.now();
+  const child = spawn(process.execPath, [program(name), ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  await once(child.stdout, "data");
+  const took = performance.now() - started;
+  child.kill("SIGKILL");
+  await ended;
+  return took;
 }
 
 export default async function* start(run) {

@@ -327,7 +327,7 @@ impl ActorContext {
 
     /// Whether the actor has begun to stop.
     pub fn aborted(&self) -> bool {
-        self.abort_signal().is_cancelled()
+        self.0.aborted()
     }
 
     /// Fires when the grace period is used up: "stop now".

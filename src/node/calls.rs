@@ -7,6 +7,8 @@
 //! 3. Bytes are copied in before the call returns.
 
 use bytes::Bytes;
+use napi::Env;
+use napi::bindgen_prelude::BufferSlice;
 use napi_derive::napi;
 
 use super::env::{self, number, to_js};
@@ -70,6 +72,14 @@ pub fn commit(actor: f64, state: Option<&[u8]>) -> f64 {
     let delta = state.map(|state| StateDelta::ActorState(Bytes::copy_from_slice(state)));
     let begun = context.commit_state(delta.into_iter().collect());
     begun.map_or(-1.0, |number| to_js(number.get()))
+}
+
+/// The encoded state of a running generation as it was last saved or loaded, empty for
+/// none; null when the generation is over.
+#[napi(catch_unwind, ts_return_type = "Buffer | null")]
+pub fn stored_state(env: &Env, actor: f64) -> napi::Result<Option<BufferSlice<'_>>> {
+    trip();
+    env::context(actor).map(|context| BufferSlice::copy_from(env, context.state())).transpose()
 }
 
 /// Ends an action that was taken: `status` 0 with its encoded result, 1 with the

@@ -12,11 +12,12 @@
  *    because of that or because the generation is about to end with an error.
  */
 import { setMaxListeners } from "node:events";
-import type { ActorBag, OpenCall } from "./bags.js";
+import type { ActorBag } from "./bags.js";
 import type { Entry } from "./entries.js";
 import { fromRecord, type RivetError } from "./errors.js";
 import type { Output } from "./gate.js";
 import { onAbort } from "./listen.js";
+import type { OpenCall } from "./open-calls.js";
 import { whenSettled } from "./settle.js";
 
 /** What the function of a call is given. */

@@ -29,6 +29,7 @@ mod run;
 pub mod run_handler;
 pub mod save_queue;
 mod shutdown;
+mod signal;
 mod startup;
 pub mod waits;
 mod work;
@@ -43,6 +44,7 @@ use tokio_util::sync::CancellationToken;
 use self::effect::Effect;
 use self::machine::Machine;
 pub use self::requests::InPlace;
+use self::signal::LazySignal;
 pub use self::work::WorkRegion;
 use super::behavior::{ActorEvent, Behavior, Hooks, StopOutcome};
 use super::config::ActorConfig;
@@ -79,9 +81,9 @@ pub(crate) struct Actor {
 #[derive(Debug, Default)]
 struct Tokens {
     /// "Wrap up": fires when the actor begins to stop.
-    abort: CancellationToken,
+    abort: LazySignal,
     /// "Stop now": fires when the grace period is used up.
-    deadline: CancellationToken,
+    deadline: LazySignal,
     /// The generation is over, however it ended.
     over: CancellationToken,
 }
@@ -205,9 +207,9 @@ impl Actor {
             let text = panic_text(panic.as_ref());
             tracing::error!(actor_id = %self.identity.id, panic = text, "the author's side panicked as it was told of the end");
         }
-        self.tokens.abort.cancel();
+        self.tokens.abort.fire();
         if matches!(outcome, StopOutcome::Broken(_) | StopOutcome::StartFailed(_)) {
-            self.tokens.deadline.cancel();
+            self.tokens.deadline.fire();
         }
         self.tokens.over.cancel();
         self.end_waits();

@@ -136,7 +136,7 @@ impl Actor {
         // Opened before the spawn, so that nothing can fall asleep in between.
         let region = WorkRegion::new(self, kind);
         let cancellable = kind.policy().cancelled_at_deadline;
-        let deadline = self.tokens.deadline.clone();
+        let deadline = self.tokens.deadline.token();
         let actor_id = self.identity.id;
         let task = self.runtime.spawner().spawn(kind.label(), async move {
             let _region = region;
@@ -215,7 +215,7 @@ impl Actor {
         tokio::select! {
             biased;
             // First, since the end of the generation, which follows, ends the other.
-            () = self.tokens.deadline.cancelled() => false,
+            () = self.tokens.deadline.token().cancelled_owned() => false,
             () = self.tracked_work_ended() => true,
         }
     }
@@ -267,12 +267,17 @@ impl Actor {
 
     /// Fires when the actor begins to stop.
     pub(crate) fn abort_signal(&self) -> tokio_util::sync::CancellationToken {
-        self.tokens.abort.clone()
+        self.tokens.abort.token()
+    }
+
+    /// Whether the actor has begun to stop.
+    pub(crate) fn aborted(&self) -> bool {
+        self.tokens.abort.has_fired()
     }
 
     /// Fires when the grace period is used up.
     pub(crate) fn shutdown_deadline(&self) -> tokio_util::sync::CancellationToken {
-        self.tokens.deadline.clone()
+        self.tokens.deadline.token()
     }
 
     /// Whether a destroy was requested.
