@@ -36,12 +36,11 @@ export class Live implements Owner {
   readonly bag: Bag;
   readonly definition: Definition;
   readonly scene: Scene;
-  /** Given to lifecycle hooks and `run`. */
-  readonly context: Context;
   /** What `createVars` made. */
   vars: unknown;
   /** The validated input, between `createState` and `onCreate`. */
   input: { readonly value: unknown } | undefined;
+  #context: Context | undefined;
   #root: unknown;
   #loaded = false;
   /** What is stored has an older version than this code. */
@@ -66,7 +65,6 @@ export class Live implements Owner {
     this.bag = bag;
     this.definition = definition;
     this.scene = scene;
-    this.context = new Context(this, undefined);
     // Before any function of the author's could see, or replace, what it does not understand.
     this.#outdated =
       this.definition.hasState && isOutdated(bag.storedState(), definition, this.specifier);
@@ -75,6 +73,12 @@ export class Live implements Owner {
   /** Brings a state of an older version to the shape of this code. */
   migrate(): void {
     if (this.#outdated) this.#load();
+  }
+
+  /** Given to lifecycle hooks and `run`; made for the first of them. */
+  get context(): Context {
+    this.#context ??= new Context(this, undefined);
+    return this.#context;
   }
 
   /** Names the generation in errors. */

@@ -139,6 +139,9 @@ export class Dispatch {
     );
   }
 
+  /** One function for all bags, of which there are many. */
+  readonly #instance = (bag: ActorBag) => instanceOf(this.#environment, bag);
+
   /** See (2): whatever goes wrong, what is left is taken after the loop has turned. */
   #drain(): void {
     let empty = false;
@@ -273,9 +276,7 @@ export class Dispatch {
     const factory = factoryOf(job.number(0));
     if (factory === undefined) throw new Error(`no factory has the number ${job.number(0)}`);
     const identity = JSON.parse(job.text(1)) as ActorIdentity;
-    const bag = new ActorBag(this.#hooks, job.actor, identity, factory, (of) =>
-      instanceOf(this.#environment, of),
-    );
+    const bag = new ActorBag(this.#hooks, job.actor, identity, factory, this.#instance);
     this.#bags.set(job.actor, bag);
     this.#tickets.failures.forget(identity.actorId);
   }
