@@ -39,12 +39,11 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 use self::effect::Effect;
 use self::machine::Machine;
 pub use self::requests::InPlace;
-use self::signal::LazySignal;
+use self::signal::{LazySignal, Over};
 pub use self::work::WorkRegion;
 use super::behavior::{ActorEvent, Behavior, Hooks, StopOutcome};
 use super::config::ActorConfig;
@@ -85,7 +84,7 @@ struct Tokens {
     /// "Stop now": fires when the grace period is used up.
     deadline: LazySignal,
     /// The generation is over, however it ended.
-    over: CancellationToken,
+    over: Over,
 }
 
 impl Actor {
@@ -211,7 +210,7 @@ impl Actor {
         if matches!(outcome, StopOutcome::Broken(_) | StopOutcome::StartFailed(_)) {
             self.tokens.deadline.fire();
         }
-        self.tokens.over.cancel();
+        self.tokens.over.tell();
         self.end_waits();
         self.metrics.stop();
         self.host.stopped(&self.context(), outcome);

@@ -1,4 +1,4 @@
-//! A signal that most generations never look at.
+//! The signals of a generation, made so that one that nobody waits for weighs little.
 //!
 //! # Invariants
 //!
@@ -9,6 +9,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// Fires once. Its token is made when somebody wants to wait for it.
@@ -45,6 +46,31 @@ impl LazySignal {
     }
 }
 
+/// That the generation is over.
+#[derive(Debug, Default)]
+pub(super) struct Over {
+    is_over: AtomicBool,
+    told: Notify,
+}
+
+impl Over {
+    /// It is over.
+    pub(super) fn tell(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        self.told.notify_waiters();
+    }
+
+    /// Resolves when it is. Cancel safe.
+    pub(super) async fn reached(&self) {
+        // Registered before the look, so that an end between the two wakes us.
+        let mut told = std::pin::pin!(self.told.notified());
+        told.as_mut().enable();
+        if !self.is_over.load(Ordering::SeqCst) {
+            told.await;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,5 +99,17 @@ mod tests {
 
             assert!(token.is_cancelled());
         }
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_the_end_hears_of_it_before_and_after() {
+        let over = Over::default();
+        let mut waiting = std::pin::pin!(over.reached());
+        assert!(futures::poll!(waiting.as_mut()).is_pending());
+
+        over.tell();
+
+        waiting.await;
+        over.reached().await;
     }
 }
