@@ -39,6 +39,11 @@ pub trait BehaviorFactory: Send + Sync + 'static {
 pub trait Behavior: Send + Sync + 'static {
     /// Takes one event. See the invariants of this module.
     fn deliver(&self, event: ActorEvent);
+
+    /// The number by which the author's side knows the generation; 0 where it has none.
+    fn number(&self) -> u64 {
+        0
+    }
 }
 
 /// Which hooks an author wrote.

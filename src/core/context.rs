@@ -108,6 +108,11 @@ impl ActorContext {
         self.identity().generation
     }
 
+    /// The number by which the author's side knows it; 0 where it has none.
+    pub fn behavior_number(&self) -> u64 {
+        self.0.behavior_number()
+    }
+
     /// The form that errors carry.
     pub fn specifier(&self) -> ActorSpecifier {
         self.identity().specifier()

@@ -104,6 +104,10 @@ impl Behavior for NodeBehavior {
             self.delivered(call, origin);
         }
     }
+
+    fn number(&self) -> u64 {
+        self.actor
+    }
 }
 
 impl NodeBehavior {

@@ -150,7 +150,7 @@ impl Database {
              PRAGMA synchronous=FULL;
              PRAGMA wal_autocheckpoint=0;
              PRAGMA temp_store=MEMORY;
-             PRAGMA cache_size=-512;
+             PRAGMA cache_size=-256;
              PRAGMA mmap_size=0;
              PRAGMA query_only=ON;",
         )?;

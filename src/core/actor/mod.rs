@@ -223,6 +223,11 @@ impl Actor {
         }
     }
 
+    /// See [`Behavior::number`].
+    pub(super) fn behavior_number(&self) -> u64 {
+        self.behavior.get().map_or(0, |behavior| behavior.number())
+    }
+
     fn context(self: &Arc<Self>) -> ActorContext {
         ActorContext::from_actor(Arc::clone(self))
     }
