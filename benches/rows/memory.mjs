@@ -52,7 +52,7 @@ export default async function* memory(run) {
       work: "10,000 live idle actors, each, Rust and JavaScript together",
       mode: "awake",
       each: actors,
-      target: atMost("bytes", 4096, "4.10 KB"),
+      target: atMost("bytes", 4096, "4 KiB"),
     },
   ]) {
     const [samples, references] = [[], []];

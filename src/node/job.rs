@@ -1,8 +1,12 @@
 //! What crosses into JavaScript: the kinds of jobs, and their flat encoding.
 //!
-//! A batch is one array of records, each `kind, actor, ticket` followed by the
-//! fields of its kind; [`FIELDS`] says how many. `ts/native/jobs.ts` mirrors the
-//! table, and a test compares the two.
+//! A batch is one array: a buffer or null, then records, each `kind, actor, ticket`
+//! followed by the fields of its kind; [`FIELDS`] says how many. `ts/native/jobs.ts`
+//! mirrors the table, and a test compares the two.
+//!
+//! Bytes are a buffer of their own, or where there are few of them a number that says
+//! where they lie in the one buffer of the batch: making one costs more than copying
+//! a kilobyte.
 //!
 //! # Invariants
 //!
@@ -132,11 +136,20 @@ impl Job {
     }
 }
 
+/// The longest bytes that share the buffer of their batch. Whoever keeps some keeps all,
+/// which is 256 times as much at most.
+const SHARED_UP_TO: usize = 1_024;
+
+/// What a place in the shared buffer is multiplied with before the length is added.
+const PLACE: usize = 65_536;
+
 /// Writes records into one JavaScript array.
 pub(super) struct Records {
     env: sys::napi_env,
     array: sys::napi_value,
     len: u32,
+    /// The buffer of the batch.
+    shared: Vec<u8>,
 }
 
 impl Records {
@@ -146,7 +159,10 @@ impl Records {
         let env = env.raw();
         // SAFETY: `env` is the environment of the call that is running.
         napi::check_status!(unsafe { sys::napi_create_array(env, &mut array) })?;
-        Ok(Self { env, array, len: 0 })
+        let mut records = Self { env, array, len: 0, shared: Vec::new() };
+        // The place of the buffer.
+        records.push(Null)?;
+        Ok(records)
     }
 
     /// What every record begins with.
@@ -177,6 +193,11 @@ impl Records {
     /// A copy of bytes (invariant 2), or null.
     pub(super) fn bytes(&mut self, value: Option<&Bytes>) -> napi::Result<()> {
         match value {
+            Some(bytes) if bytes.len() <= SHARED_UP_TO => {
+                let place = self.shared.len() * PLACE + bytes.len();
+                self.shared.extend_from_slice(bytes);
+                self.number(place as u64)
+            }
             Some(bytes) => {
                 let copy = BufferSlice::copy_from(&Env::from_raw(self.env), bytes)?;
                 self.push(&copy)
@@ -197,8 +218,13 @@ impl Records {
     }
 
     /// The array.
-    pub(super) fn finish(self) -> sys::napi_value {
-        self.array
+    pub(super) fn finish(mut self) -> napi::Result<sys::napi_value> {
+        if !self.shared.is_empty() {
+            let shared = BufferSlice::copy_from(&Env::from_raw(self.env), &self.shared)?;
+            self.len = 0;
+            self.push(&shared)?;
+        }
+        Ok(self.array)
     }
 
     fn push<V: ToNapiValue>(&mut self, value: V) -> napi::Result<()> {

@@ -37,8 +37,9 @@ pub fn take(env: &Env, environment: f64) -> napi::Result<Option<Array<'_>>> {
     for job in jobs {
         write(&hub, &mut records, job)?;
     }
-    // SAFETY: `finish` gives the array that `new` made in this call.
-    unsafe { Array::from_napi_value(env.raw(), records.finish()) }.map(Some)
+    let array = records.finish()?;
+    // SAFETY: it is the array that `new` made in this call.
+    unsafe { Array::from_napi_value(env.raw(), array) }.map(Some)
 }
 
 /// The kinds of records and how many fields each has, as JSON; for the test that
