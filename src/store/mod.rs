@@ -35,6 +35,7 @@ mod schema;
 mod shared;
 mod stats;
 mod writer;
+mod yardstick;
 
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ pub use self::options::{StoreLimits, StoreLocation, StoreObserver, StoreOptions}
 pub use self::shared::HeldWriter;
 pub use self::shared::SharedStore;
 pub use self::stats::StoreStats;
+pub use self::yardstick::plain_commits;
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
 /// The row number of an actor in the directory, the leading key of all its rows.
