@@ -102,6 +102,12 @@ export declare function __jobFields(): string
 export declare function __panic(): boolean
 
 /**
+ * Group commits by SQLite alone, with the settings of the store: `groups` of `rows`
+ * rows of `bytes` bytes. Blocks the thread; for the benchmark only.
+ */
+export declare function __plainCommits(path: string, groups: number, rows: number, bytes: number): void
+
+/**
  * The class instance of a generation; null when it is over or runs elsewhere.
  * The JavaScript half keeps it, so that there is one per generation.
  */
@@ -196,7 +202,7 @@ export declare function endSleep(actor: number, sleep: number): boolean
 export declare function ensure(host: number, target: string, mode: 'get' | 'getOrCreate' | 'create', input: Uint8Array | null, ticket: number): void
 
 /**
- * Ends a call that was admitted in place: -1 when its generation is over or its
+ * Ends a call that was admitted in place or queued so: -1 when its generation is over or its
  * caller was answered before, -2 when it took too long, 0 when its output may
  * leave, else the commit that its output has to wait for.
  */
@@ -358,6 +364,13 @@ export declare function openEnv(wake: () => void): number
 export declare function openHost(environment: number, config: string, ticket: number): void
 
 /**
+ * Queues a call of this environment behind what was accepted before it: its number,
+ * which comes back when it may begin, or 0 when the actor takes no work now. Only the
+ * number crosses; the caller keeps what the call is about.
+ */
+export declare function queue(actor: number): number
+
+/**
  * Has a host run actors of `name` in this environment, by a factory. A later
  * registration of the same name in the same environment replaces an earlier one: from
  * the next start of an actor on, or with `evict` at once, for which it falls asleep.
@@ -375,6 +388,12 @@ export declare function requestSave(actor: number, immediate: boolean, maxWaitMs
  * `error`) to this environment; null ends it. Off unless asked for.
  */
 export declare function setLogSink(environment: number, level?: string | undefined | null): void
+
+/**
+ * The encoded state of a running generation as it was last saved or loaded, empty for
+ * none; null when the generation is over.
+ */
+export declare function storedState(actor: number): Buffer | null
 
 /**
  * Calls an action of `target` with encoded arguments, starting the actor where it

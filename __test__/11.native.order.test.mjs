@@ -23,7 +23,7 @@ function generator(seed) {
   };
 }
 
-describe("calls in place and on the ordinary way", () => {
+describe("calls in place, queued and with bytes", () => {
   for (let seed = 1; seed <= 12; seed += 1) {
     it(`begin in the order of acceptance, in any mix (seed ${seed})`, async (t) => {
       const begun = [];
@@ -39,10 +39,12 @@ describe("calls in place and on the ordinary way", () => {
       const calls = [];
       let inPlace = 0;
       for (let n = 0; n < 400; n += 1) {
-        const placed =
-          random(3) === 0 ? undefined : dispatch.inPlace(bag, () => mark(bag, String(n)));
+        const way = random(6);
+        const run = () => mark(bag, String(n));
+        const placed = way < 4 ? dispatch.inPlace(bag, run) : undefined;
         if (placed !== undefined) inPlace += 1;
-        calls.push(placed ?? host.submit(target, "mark", bytes(n), 2));
+        const queued = way === 4 ? dispatch.queued(bag, run) : undefined;
+        calls.push(placed ?? queued ?? host.submit(target, "mark", bytes(n), 2));
         if (random(6) === 0) await null;
         if (random(25) === 0) await turn();
         if (random(80) === 0) await Promise.all(calls);

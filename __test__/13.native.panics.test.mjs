@@ -67,6 +67,7 @@ describe("a panic", () => {
     const factory = () => new NapiActorFactory({});
     return {
       __jobFields: () => native.__jobFields(),
+      __plainCommits: () => native.__plainCommits("x", 1, 1, 1),
       actorContext: () => native.actorContext(1, 1),
       admit: () => native.admit(1),
       awaitDestroyed: () => native.awaitDestroyed(context, 1),
@@ -99,9 +100,11 @@ describe("a panic", () => {
       markDirty: () => native.markDirty(1),
       openEnv: () => native.openEnv(() => {}),
       openHost: () => native.openHost(1, "{}", 1),
+      queue: () => native.queue(1),
       register: (made) => native.register(1, "x", made),
       requestSave: () => native.requestSave(1, false, -1),
       setLogSink: () => native.setLogSink(1, null),
+      storedState: () => native.storedState(1),
       submit: () => native.submit(1, "{}", "a", none, 2, 1, false),
       take: () => native.take(1),
       ActorContext: undefined,

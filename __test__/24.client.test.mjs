@@ -48,7 +48,11 @@ describe("a client refuses", () => {
   }
 
   it("an id that is none", async () => {
-    await assert.rejects(client.note.getForId("nonsense").read());
+    await assert.rejects(client.note.getForId("nonsense").read(), {
+      group: "actor",
+      code: "invalid_argument",
+      message: '"nonsense" is not the id of an actor',
+    });
   });
 
   it("an input that cannot be sent", async () => {

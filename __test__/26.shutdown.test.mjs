@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 
 import { actor } from "../dist/index.js";
@@ -172,6 +172,30 @@ describe("drainOnSignals", () => {
     ]);
 
     assert.deepEqual(ended, { code: null, signal: "SIGTERM", out: "ready\nonSleep\n" });
+  });
+
+  const namespace = ["--pid", "--fork", "--mount-proc", process.execPath];
+  const canBeFirst = spawnSync("unshare", [...namespace, "-e", ""]).status === 0;
+  it("ends the first process of a container, which no signal ends by itself", {
+    skip: canBeFirst ? false : "no namespace of processes can be made here",
+  }, async () => {
+    for (const [signals, slow, out] of [
+      [["SIGTERM"], "", "onSleep\n"],
+      [["SIGTERM", "SIGTERM"], "1", "onSleep\n"],
+    ]) {
+      const body = `
+        process.env.SLOW = ${JSON.stringify(slow)};
+        ${head}
+        if (process.pid !== 1) throw new Error("not the first");
+        for (const signal of ${JSON.stringify(signals)}) {
+          process.kill(1, signal);
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      `;
+      const args = [...namespace, "--input-type=module", "-e", body];
+      const ended = spawnSync("unshare", args, { encoding: "utf8", timeout: 20_000 });
+      assert.deepEqual([ended.status, ended.stdout], [143, out], ended.stderr);
+    }
   });
 
   it("can be taken back", async () => {

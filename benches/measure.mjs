@@ -1,11 +1,17 @@
-// Repeats a measurement and reports its median and range.
+// Repeats a measurement beside its reference, so that both meet the same moods of the machine.
 
 import { performance } from "node:perf_hooks";
 
-const REPETITIONS = 5;
-const SETTLE_MS = 50;
+/** Between repetitions, so that what the last one left behind is done. */
+const SETTLE_MS = 30;
 
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Microseconds that all threads of the process have used since `before`. */
+export function cpuSince(before) {
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}
 
 export function median(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
@@ -13,36 +19,14 @@ export function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/**
- * Measures `body(operations)` a few times after one that is not counted. The time of the whole
- * process counts as CPU time, so work on other threads is in it.
- *
- * Returns `{name, rate, slowest, fastest, cpuMicros}`; rates are operations per second.
- */
-export async function measure(name, operations, body) {
-  await body(Math.ceil(operations / 5));
-  const rates = [];
-  const cpu = [];
-  for (let i = 0; i < REPETITIONS; i++) {
-    await pause(SETTLE_MS);
-    const usage = process.cpuUsage();
-    const started = performance.now();
-    await body(operations);
-    const seconds = (performance.now() - started) / 1000;
-    const { user, system } = process.cpuUsage(usage);
-    rates.push(operations / seconds);
-    cpu.push((user + system) / operations);
-  }
-  return {
-    name,
-    rate: median(rates),
-    slowest: Math.min(...rates),
-    fastest: Math.max(...rates),
-    cpuMicros: median(cpu),
-  };
-}
+/** The middle, the lowest and the highest of some samples. */
+export const spread = (samples) => ({
+  median: median(samples),
+  low: Math.min(...samples),
+  high: Math.max(...samples),
+});
 
-/** Runs `call(i)` for i in [0, operations), always `inFlight` of them at once. */
+/** Runs `call(i)` for i in [0, operations), always `count` of them at once. */
 export async function inFlight(count, operations, call) {
   let next = 0;
   const lane = async () => {
@@ -51,20 +35,64 @@ export async function inFlight(count, operations, call) {
   await Promise.all(Array.from({ length: count }, lane));
 }
 
-const whole = (number) => Math.round(number).toLocaleString("en");
+/** Time and CPU time of some operations, added up over the slices of one repetition. */
+class Sum {
+  operations = 0;
+  seconds = 0;
+  cpu = 0;
 
-/** The rows as a table in Markdown. */
-export function asTable(rows) {
-  const cells = rows.map((row) => [
-    row.name,
-    whole(row.rate),
-    `${whole(row.slowest)} – ${whole(row.fastest)}`,
-    row.cpuMicros.toFixed(1),
-  ]);
-  const all = [["", "per second", "range", "CPU µs each"], ...cells];
-  const widths = all[0].map((_, i) => Math.max(...all.map((row) => row[i].length)));
-  const line = (row) =>
-    `| ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join(" | ")} |`;
-  const rule = `| ${widths.map((width, i) => (i === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`)).join(" | ")} |`;
-  return [line(all[0]), rule, ...cells.map(line)].join("\n");
+  async add(operations, body) {
+    const usage = process.cpuUsage();
+    const started = performance.now();
+    await body(operations);
+    this.seconds += (performance.now() - started) / 1000;
+    this.cpu += cpuSince(usage);
+    this.operations += operations;
+  }
+}
+
+/** In how many slices a repetition is measured, each after a slice of its reference. */
+const SLICES = 5;
+
+/**
+ * Measures how often a second `body(operations)` does its work, after one round that is not counted.
+ * A `reference` of the same form is measured by turns with it, since the moods of a disk last longer
+ * than a slice.
+ *
+ * Returns `{rates, cpus, references}`; CPU time, in microseconds for each operation, is that of the
+ * whole process.
+ */
+export async function rates(run, { operations, body, reference }) {
+  const count = run.scaled(operations / SLICES);
+  const referenceCount = run.scaled(reference.operations / SLICES);
+  await reference.body(referenceCount);
+  await body(count);
+  const out = { rates: [], cpus: [], references: [] };
+  for (let i = 0; i < run.repetitions; i++) {
+    await pause(SETTLE_MS);
+    const [measured, beside] = [new Sum(), new Sum()];
+    for (let slice = 0; slice < (run.quick ? 1 : SLICES); slice++) {
+      await beside.add(referenceCount, reference.body);
+      await measured.add(count, body);
+    }
+    out.rates.push(measured.operations / measured.seconds);
+    out.cpus.push(measured.cpu / measured.operations);
+    out.references.push(beside.operations / beside.seconds);
+  }
+  return out;
+}
+
+/** How long `body` takes, in milliseconds. */
+export async function timed(body) {
+  const started = performance.now();
+  await body();
+  return performance.now() - started;
+}
+
+/** The median time of `operations` calls, in milliseconds, and the CPU time of each, in microseconds. */
+export async function latencies(operations, call) {
+  const took = [];
+  const usage = process.cpuUsage();
+  for (let i = 0; i < operations; i++) took.push(await timed(() => call(i)));
+  return { p50: median(took), cpu: cpuSince(usage) / operations };
 }

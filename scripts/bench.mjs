@@ -7,4 +7,4 @@ import { Steps } from "./lib/steps.mjs";
 
 const steps = new Steps();
 if (!(await build(steps, "release"))) process.exit(1);
-handOver([process.execPath, inRoot("benches", "calls.mjs")]);
+handOver([process.execPath, inRoot("benches", "main.mjs"), ...process.argv.slice(2)]);

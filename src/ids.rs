@@ -7,11 +7,12 @@
 //! 2. A value of these types is valid: whoever holds one need not check again.
 
 use std::fmt;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::InvalidArgument;
 
@@ -24,9 +25,16 @@ pub const MAX_KEY_LEN: usize = 1024;
 /// The largest input of a new actor, in bytes.
 pub const MAX_INPUT_LEN: usize = 4 * 1024 * 1024;
 
-/// The name of an actor type: 1 to 64 bytes of UTF-8, no control characters.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub struct ActorName(Box<str>);
+/// The name of an actor type: 1 to 64 bytes of UTF-8, no control characters. Clones
+/// share it: a live actor is named in several places.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ActorName(Arc<str>);
+
+impl Serialize for ActorName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
 
 impl ActorName {
     /// Checks a name.
@@ -76,10 +84,16 @@ pub enum KeyPart {
     Number(f64),
 }
 
-/// What tells the actors of one name apart: a list of parts, which may be empty.
-#[derive(Clone, Default, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct ActorKey(Box<[KeyPart]>);
+/// What tells the actors of one name apart: a list of parts, which may be empty. Clones
+/// share it.
+#[derive(Clone, Default, PartialEq)]
+pub struct ActorKey(Arc<[KeyPart]>);
+
+impl Serialize for ActorKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_ref().serialize(serializer)
+    }
+}
 
 impl ActorKey {
     /// Checks a key.
@@ -136,7 +150,7 @@ impl ActorKey {
     /// escaped and a terminator.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        for part in &self.0 {
+        for part in self.0.iter() {
             match part {
                 KeyPart::Number(number) => {
                     out.push(b'n');
@@ -235,7 +249,7 @@ impl Eq for ActorKey {}
 
 impl std::hash::Hash for ActorKey {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        for part in &self.0 {
+        for part in self.0.iter() {
             match part {
                 KeyPart::String(text) => text.hash(state),
                 KeyPart::Number(number) => number.to_bits().hash(state),

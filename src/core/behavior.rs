@@ -40,6 +40,11 @@ pub trait BehaviorFactory: Send + Sync + 'static {
 pub trait Behavior: Send + Sync + 'static {
     /// Takes one event. See the invariants of this module.
     fn deliver(&self, event: ActorEvent);
+
+    /// The number by which the author's side knows the generation; 0 where it has none.
+    fn number(&self) -> u64 {
+        0
+    }
 }
 
 /// Which hooks an author wrote.
@@ -191,6 +196,13 @@ pub enum ActorEvent {
         /// Why it runs, if a schedule calls.
         fire: Option<FireInfo>,
     },
+    /// A call whose caller holds the answer may begin: all that was accepted before
+    /// it was handed over. The author's side says [`ActorContext::begin_call`] and
+    /// [`ActorContext::finish_in_place`].
+    BeginHeld {
+        /// Which.
+        call: CallId,
+    },
     /// Nobody waits for this call any more.
     CancelCall {
         /// Which.
@@ -229,6 +241,7 @@ impl ActorEvent {
             Self::Hook { hook, .. } => hook.label(),
             Self::Run { .. } => "run",
             Self::Action { .. } => "action",
+            Self::BeginHeld { .. } => "begin_held",
             Self::CancelCall { .. } => "cancel_call",
             Self::SerializeState { reason: SerializeReason::Save, .. } => "serialize_state_save",
             Self::SerializeState { .. } => "serialize_state_inspector",

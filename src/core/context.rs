@@ -111,6 +111,11 @@ impl ActorContext {
         self.identity().generation
     }
 
+    /// The number by which the author's side knows it; 0 where it has none.
+    pub fn behavior_number(&self) -> u64 {
+        self.0.behavior_number()
+    }
+
     /// The form that errors carry.
     pub fn specifier(&self) -> ActorSpecifier {
         self.identity().specifier()
@@ -176,6 +181,16 @@ impl ActorContext {
         self.0.try_admit()
     }
 
+    /// Queues a call whose caller is in the author's environment and holds the
+    /// answer, as in place: it begins with [`ActorEvent::BeginHeld`], after all that was accepted
+    /// before it, and ends by [`ActorContext::finish_in_place`]. `None`: the actor
+    /// takes no work now.
+    ///
+    /// [`ActorEvent::BeginHeld`]: super::behavior::ActorEvent::BeginHeld
+    pub fn try_queue(&self) -> Option<CallId> {
+        self.0.try_queue()
+    }
+
     /// The author's side begins a call that was queued for it.
     pub fn begin_call(&self, call: CallId) {
         self.0.begin_call(call);
@@ -187,7 +202,8 @@ impl ActorContext {
         self.0.finish_call(call, result)
     }
 
-    /// The function of a call that was admitted in place ended.
+    /// The function of a call that was admitted in place, or queued with
+    /// [`ActorContext::try_queue`], ended.
     pub fn finish_in_place(&self, call: CallId) -> InPlace {
         self.0.finish_in_place(call)
     }
@@ -347,7 +363,7 @@ impl ActorContext {
 
     /// Whether the actor has begun to stop.
     pub fn aborted(&self) -> bool {
-        self.abort_signal().is_cancelled()
+        self.0.aborted()
     }
 
     /// Fires when the grace period is used up: "stop now".

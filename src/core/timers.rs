@@ -7,7 +7,9 @@
 //! 2. An entry cannot be taken back: a target that was armed too early finds
 //!    nothing due, and arms again. So an actor keeps at most a few entries here,
 //!    however often its deadlines move.
-//! 3. The heap holds weak references only: an actor that is gone is skipped.
+//! 3. The heap holds weak references only: an actor that is gone is skipped. What is
+//!    left of it, the room that it took, is given back before such entries are half
+//!    of the heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -44,8 +46,13 @@ struct Heap {
     entries: BinaryHeap<Reverse<Entry>>,
     /// Makes equal deadlines fire in the order of arming (invariant 1).
     next_sequence: u64,
+    /// At how many entries those of targets that are gone are thrown out.
+    sweep_at: usize,
     closed: bool,
 }
+
+/// Fewer entries than this are not worth a sweep.
+const SMALL: usize = 256;
 
 #[derive(Debug)]
 struct Entry {
@@ -100,6 +107,9 @@ impl Timers {
             let earliest = heap.entries.peek().is_none_or(|Reverse(first)| at < first.at);
             heap.next_sequence += 1;
             let sequence = heap.next_sequence;
+            if heap.entries.len() >= heap.sweep_at {
+                heap.sweep();
+            }
             heap.entries.push(Reverse(Entry { at, sequence, target }));
             earliest
         };
@@ -125,6 +135,13 @@ enum Next {
 }
 
 impl Heap {
+    /// Keeps invariant 3. Rare enough to cost each entry next to nothing.
+    fn sweep(&mut self) {
+        self.entries.retain(|Reverse(entry)| entry.target.strong_count() > 0);
+        self.sweep_at = SMALL.max(2 * self.entries.len());
+        self.entries.shrink_to(self.sweep_at);
+    }
+
     fn next(&mut self, now: Instant) -> Next {
         if self.closed {
             return Next::End;
@@ -168,6 +185,29 @@ async fn run(clock: Clock, shared: Arc<Shared>) {
 mod tests {
     use super::*;
     use crate::time::Duration;
+
+    #[tokio::test]
+    async fn targets_that_are_gone_do_not_pile_up() {
+        let manual = Clock::manual(0);
+        let spawner = Spawner::new(tokio::runtime::Handle::current());
+        let timers = Timers::new(manual.clock(), &spawner);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let stays: Arc<dyn Timed> = Arc::new(Recorder(0, Arc::clone(&seen)));
+        let at = Instant::START + Duration::from_secs(60);
+        timers.arm(at, Arc::downgrade(&stays));
+
+        for n in 1..10_000 {
+            let gone: Arc<dyn Timed> = Arc::new(Recorder(n, Arc::clone(&seen)));
+            timers.arm(at, Arc::downgrade(&gone));
+        }
+
+        assert!(timers.armed() <= SMALL, "{} are left", timers.armed());
+        manual.advance(Duration::from_secs(60));
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(*seen.lock(), [0]);
+    }
 
     struct Recorder(u32, Arc<Mutex<Vec<u32>>>);
 

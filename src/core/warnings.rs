@@ -68,14 +68,14 @@ pub struct Charge {
     passed: Option<u32>,
 }
 
-/// The windows of one actor.
+/// The windows of one actor; made for its first warning, which most never have.
 #[derive(Clone, Debug, Default)]
-pub struct WarningWindows([Window; WarningKind::COUNT]);
+pub struct WarningWindows(Option<Box<[Window; WarningKind::COUNT]>>);
 
 impl WarningWindows {
     /// Charges the actor's window with a warning.
     pub fn charge(&mut self, kind: WarningKind, now: Instant) -> Charge {
-        Charge { passed: self.0[kind as usize].charge(now) }
+        Charge { passed: self.0.get_or_insert_default()[kind as usize].charge(now) }
     }
 }
 

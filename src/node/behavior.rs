@@ -104,6 +104,10 @@ impl Behavior for NodeBehavior {
             self.delivered(call, origin);
         }
     }
+
+    fn number(&self) -> u64 {
+        self.actor
+    }
 }
 
 impl NodeBehavior {
@@ -139,6 +143,7 @@ impl NodeBehavior {
                 let origin = origin::ticket_within(self.hub.environment(), origin);
                 Job::Action { actor, call, name, args, caller, origin }
             }
+            ActorEvent::BeginHeld { call } => Job::Begin { actor, call },
             ActorEvent::CancelCall { call, timed_out } => Job::Cancel { actor, call, timed_out },
             ActorEvent::SerializeState { reason, reply } => Job::Serialize { actor, reason, reply },
             ActorEvent::Committed { number, result } => Job::Committed { actor, number, result },

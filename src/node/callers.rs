@@ -5,6 +5,9 @@
 //! 1. Arguments that cannot be read settle the ticket with the error.
 //! 2. Calls of one environment to one target keep their order.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use napi::Env;
 use napi_derive::napi;
@@ -20,7 +23,7 @@ use super::job::caller_of;
 use super::origin;
 use crate::core::behavior::Reply;
 use crate::core::context::CallRequest;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::host::embedded::{Address, Create};
 use crate::ids::{ActorId, ActorKey, ActorName, KeyPart};
 use crate::store::ActorRow;
@@ -58,10 +61,36 @@ impl Target {
     }
 }
 
+thread_local! {
+    /// Addresses without input that were read lately, by their JSON: callers say the same
+    /// ones again and again. Emptied when it is full.
+    static READ: RefCell<HashMap<String, Address>> = RefCell::default();
+}
+
+/// How many addresses are remembered; some 100 KB.
+const REMEMBERED: usize = 512;
+
+/// The address that a target names, without input.
+fn address_of(target: String) -> Result<Address> {
+    if let Some(known) = READ.with_borrow(|read| read.get(&target).cloned()) {
+        return Ok(known);
+    }
+    let address = Target::read(&target)?.into_address(None)?;
+    READ.with_borrow_mut(|read| {
+        if read.len() >= REMEMBERED {
+            read.clear();
+        }
+        read.insert(target, address.clone());
+    });
+    Ok(address)
+}
+
 /// Reads an id.
 pub(super) fn actor_id(text: &str) -> Result<ActorId> {
-    ActorId::parse(text)
-        .ok_or_else(|| invalid_argument("id", format!("{text:?} is not the id of an actor")))
+    ActorId::parse(text).ok_or_else(|| {
+        let message = format!("{text:?} is not the id of an actor");
+        Error::new(ErrorCode::new("actor", "invalid_argument"), message)
+    })
 }
 
 /// A row as JSON.
@@ -80,8 +109,7 @@ pub(super) fn row_json(row: &ActorRow) -> Value {
 pub fn live(host: f64, target: String) -> f64 {
     trip();
     let Ok(opened) = opened(host) else { return 0.0 };
-    let address = Target::read(&target).and_then(|target| target.into_address(None));
-    let context = address.ok().and_then(|address| opened.host.live(&address));
+    let context = address_of(target).ok().and_then(|address| opened.host.live(&address));
     context.map_or(0.0, |context| to_js(env::number_of(opened.hub.environment(), &context)))
 }
 
@@ -103,8 +131,7 @@ pub fn submit(
     trip();
     let opened = opened(host).map_err(|error| thrown(env, error))?;
     let reply = settles(&opened.hub, number(ticket));
-    let address = Target::read(&target).and_then(|target| target.into_address(None));
-    match address {
+    match address_of(target) {
         Err(error) => reply.send(Err(error)),
         Ok(address) => {
             let origin = origin::of(opened.hub.environment(), number(ticket));

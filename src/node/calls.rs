@@ -7,6 +7,8 @@
 //! 3. Bytes are copied in before the call returns.
 
 use bytes::Bytes;
+use napi::Env;
+use napi::bindgen_prelude::BufferSlice;
 use napi_derive::napi;
 
 use super::env::{self, number, to_js};
@@ -27,7 +29,16 @@ pub fn admit(actor: f64) -> f64 {
     env::context(actor).and_then(|context| context.try_admit()).map_or(0.0, |call| to_js(call.0))
 }
 
-/// Ends a call that was admitted in place: -1 when its generation is over or its
+/// Queues a call of this environment behind what was accepted before it: its number,
+/// which comes back when it may begin, or 0 when the actor takes no work now. Only the
+/// number crosses; the caller keeps what the call is about.
+#[napi(catch_unwind)]
+pub fn queue(actor: f64) -> f64 {
+    trip();
+    env::context(actor).and_then(|context| context.try_queue()).map_or(0.0, |call| to_js(call.0))
+}
+
+/// Ends a call that was admitted in place or queued so: -1 when its generation is over or its
 /// caller was answered before, -2 when it took too long, 0 when its output may
 /// leave, else the commit that its output has to wait for.
 #[napi(catch_unwind)]
@@ -70,6 +81,14 @@ pub fn commit_rows(actor: f64) -> f64 {
     trip();
     let Some(context) = env::context(actor) else { return -1.0 };
     context.commit_rows().map_or(0.0, |number| to_js(number.get()))
+}
+
+/// The encoded state of a running generation as it was last saved or loaded, empty for
+/// none; null when the generation is over.
+#[napi(catch_unwind, ts_return_type = "Buffer | null")]
+pub fn stored_state(env: &Env, actor: f64) -> napi::Result<Option<BufferSlice<'_>>> {
+    trip();
+    env::context(actor).map(|context| BufferSlice::copy_from(env, context.state())).transpose()
 }
 
 /// Ends an action that was taken: `status` 0 with its encoded result, 1 with the

@@ -31,7 +31,6 @@ use super::{error, host, log};
 use crate::core::actor::WorkRegion;
 use crate::core::behavior::{Reply, StateDelta};
 use crate::core::context::ActorContext;
-use crate::ids::{ActorId, Generation};
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Counts by itself, so that the numbers of environments stay small (see [`super::origin`]).
@@ -67,8 +66,6 @@ thread_local! {
 struct Local {
     environments: HashMap<u64, Arc<Hub>>,
     actors: HashMap<u64, Slot, BuildHasherDefault<NumberHasher>>,
-    /// The number of each entry of `actors`.
-    by_generation: HashMap<(ActorId, Generation), u64>,
 }
 
 /// One generation whose author's side runs on this thread.
@@ -152,32 +149,22 @@ pub(super) fn hub(environment: f64) -> Option<Arc<Hub>> {
 
 /// The number of a generation whose author's side runs in `environment`; 0 for none.
 pub(super) fn number_of(environment: u64, context: &ActorContext) -> u64 {
-    let identity = context.identity();
+    let actor = context.behavior_number();
     LOCAL.with_borrow(|local| {
-        let key = (identity.id, identity.generation);
-        let Some(actor) = local.by_generation.get(&key) else { return 0 };
-        let ours = local.actors.get(actor).is_some_and(|slot| slot.environment == environment);
-        if ours { *actor } else { 0 }
+        let ours = local.actors.get(&actor).is_some_and(|slot| slot.environment == environment);
+        if ours { actor } else { 0 }
     })
 }
 
 /// Makes a generation known (invariant 1).
 pub(super) fn insert(environment: u64, actor: u64, context: ActorContext) {
-    let key = (context.identity().id, context.identity().generation);
-    LOCAL.with_borrow_mut(|local| {
-        local.by_generation.insert(key, actor);
-        local.actors.insert(actor, Slot { context, environment, work: None });
-    });
+    let slot = Slot { context, environment, work: None };
+    LOCAL.with_borrow_mut(|local| local.actors.insert(actor, slot));
 }
 
 /// Forgets a generation (invariant 1).
 pub(super) fn remove(actor: u64) {
-    let slot = LOCAL.with_borrow_mut(|local| {
-        let slot = local.actors.remove(&actor)?;
-        let identity = slot.context.identity();
-        local.by_generation.remove(&(identity.id, identity.generation));
-        Some(slot)
-    });
+    let slot = LOCAL.with_borrow_mut(|local| local.actors.remove(&actor));
     // Here, since a reply that goes unanswered and a region that ends call out.
     drop(slot);
 }
@@ -275,7 +262,6 @@ fn end(hub: &Arc<Hub>) {
             .extract_if(|_, slot| slot.environment == environment)
             .map(|(_, slot)| slot)
             .collect();
-        local.by_generation.retain(|_, actor| local.actors.contains_key(actor));
         (ours, removed)
     });
     for slot in ours {

@@ -1,8 +1,12 @@
 //! What crosses into JavaScript: the kinds of jobs, and their flat encoding.
 //!
-//! A batch is one array of records, each `kind, actor, ticket` followed by the
-//! fields of its kind; [`FIELDS`] says how many. `ts/native/jobs.ts` mirrors the
-//! table, and a test compares the two.
+//! A batch is one array: a buffer or null, then records, each `kind, actor, ticket`
+//! followed by the fields of its kind; [`FIELDS`] says how many. `ts/native/jobs.ts`
+//! mirrors the table, and a test compares the two.
+//!
+//! Bytes are a buffer of their own, or where there are few of them a number that says
+//! where they lie in the one buffer of the batch: making one costs more than copying
+//! a kilobyte.
 //!
 //! # Invariants
 //!
@@ -39,6 +43,7 @@ pub(super) const FIELDS: &[(&str, usize)] = &[
     ("SETTLED", 2),
     ("LOG", 5),
     ("FORGOTTEN", 1),
+    ("BEGIN", 0),
 ];
 
 /// One thing for JavaScript to do or to know.
@@ -53,6 +58,8 @@ pub(super) enum Job {
     /// Run an action. `origin` is the ticket of whoever submitted it, if that
     /// was the same environment, else 0.
     Action { actor: u64, call: CallId, name: String, args: Bytes, caller: Caller, origin: u64 },
+    /// A call that its caller holds may begin.
+    Begin { actor: u64, call: CallId },
     /// Nobody waits for an action any more.
     Cancel { actor: u64, call: CallId, timed_out: bool },
     /// Encode the state.
@@ -94,6 +101,7 @@ impl Job {
             | Self::Hook { actor, .. }
             | Self::Run { actor, .. }
             | Self::Action { actor, .. }
+            | Self::Begin { actor, .. }
             | Self::Cancel { actor, .. }
             | Self::Serialize { actor, .. }
             | Self::Committed { actor, .. }
@@ -115,6 +123,7 @@ impl Job {
             // only tell what nobody is left to hear.
             Self::Action { .. }
             | Self::Start { .. }
+            | Self::Begin { .. }
             | Self::Cancel { .. }
             | Self::Committed { .. }
             | Self::Abort { .. }
@@ -127,11 +136,20 @@ impl Job {
     }
 }
 
+/// The longest bytes that share the buffer of their batch. Whoever keeps some keeps all,
+/// which is 256 times as much at most.
+const SHARED_UP_TO: usize = 1_024;
+
+/// What a place in the shared buffer is multiplied with before the length is added.
+const PLACE: usize = 65_536;
+
 /// Writes records into one JavaScript array.
 pub(super) struct Records {
     env: sys::napi_env,
     array: sys::napi_value,
     len: u32,
+    /// The buffer of the batch.
+    shared: Vec<u8>,
 }
 
 impl Records {
@@ -141,7 +159,10 @@ impl Records {
         let env = env.raw();
         // SAFETY: `env` is the environment of the call that is running.
         napi::check_status!(unsafe { sys::napi_create_array(env, &mut array) })?;
-        Ok(Self { env, array, len: 0 })
+        let mut records = Self { env, array, len: 0, shared: Vec::new() };
+        // The place of the buffer.
+        records.push(Null)?;
+        Ok(records)
     }
 
     /// What every record begins with.
@@ -172,6 +193,11 @@ impl Records {
     /// A copy of bytes (invariant 2), or null.
     pub(super) fn bytes(&mut self, value: Option<&Bytes>) -> napi::Result<()> {
         match value {
+            Some(bytes) if bytes.len() <= SHARED_UP_TO => {
+                let place = self.shared.len() * PLACE + bytes.len();
+                self.shared.extend_from_slice(bytes);
+                self.number(place as u64)
+            }
             Some(bytes) => {
                 let copy = BufferSlice::copy_from(&Env::from_raw(self.env), bytes)?;
                 self.push(&copy)
@@ -192,8 +218,13 @@ impl Records {
     }
 
     /// The array.
-    pub(super) fn finish(self) -> sys::napi_value {
-        self.array
+    pub(super) fn finish(mut self) -> napi::Result<sys::napi_value> {
+        if !self.shared.is_empty() {
+            let shared = BufferSlice::copy_from(&Env::from_raw(self.env), &self.shared)?;
+            self.len = 0;
+            self.push(&shared)?;
+        }
+        Ok(self.array)
     }
 
     fn push<V: ToNapiValue>(&mut self, value: V) -> napi::Result<()> {
@@ -224,6 +255,7 @@ pub(super) enum Kind {
     Settled,
     Log,
     Forgotten,
+    Begin,
 }
 
 /// The number of a caller's kind.
@@ -266,6 +298,7 @@ mod tests {
             Kind::Settled,
             Kind::Log,
             Kind::Forgotten,
+            Kind::Begin,
         ];
 
         assert_eq!(kinds.len(), FIELDS.len());

@@ -36,6 +36,7 @@ mod registry;
 mod runtime;
 mod take;
 mod token;
+mod yardstick;
 
 use napi_derive::napi;
 

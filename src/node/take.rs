@@ -37,8 +37,9 @@ pub fn take(env: &Env, environment: f64) -> napi::Result<Option<Array<'_>>> {
     for job in jobs {
         write(&hub, &mut records, job)?;
     }
-    // SAFETY: `finish` gives the array that `new` made in this call.
-    unsafe { Array::from_napi_value(env.raw(), records.finish()) }.map(Some)
+    let array = records.finish()?;
+    // SAFETY: it is the array that `new` made in this call.
+    unsafe { Array::from_napi_value(env.raw(), array) }.map(Some)
 }
 
 /// The kinds of records and how many fields each has, as JSON; for the test that
@@ -84,6 +85,11 @@ fn write(hub: &Arc<Hub>, to: &mut Records, job: Job) -> napi::Result<()> {
             to.bytes(Some(&args))?;
             to.small(caller_number(caller))?;
             to.number(origin)
+        }
+        Job::Begin { actor, call } => {
+            let Some(context) = env::context(env::to_js(actor)) else { return Ok(()) };
+            context.begin_call(call);
+            to.begin(Kind::Begin, actor, call.0)
         }
         Job::Cancel { actor, call, timed_out } => {
             to.begin(Kind::Cancel, actor, call.0)?;

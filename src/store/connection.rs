@@ -91,7 +91,11 @@ impl Database {
         self.set_up_writer(sqlite).map_err(|error| self.fault(&error))
     }
 
-    fn set_up_writer(&self, mut sqlite: Connection) -> rusqlite::Result<WriteConnection> {
+    /// Gives a connection the settings of the one that writes.
+    pub(super) fn set_up_writer(
+        &self,
+        mut sqlite: Connection,
+    ) -> rusqlite::Result<WriteConnection> {
         sqlite.set_prepared_statement_cache_capacity(WRITER_STATEMENTS);
         // The page size comes first: it is fixed once the log is on.
         sqlite.execute_batch(
@@ -146,7 +150,7 @@ impl Database {
              PRAGMA synchronous=FULL;
              PRAGMA wal_autocheckpoint=0;
              PRAGMA temp_store=MEMORY;
-             PRAGMA cache_size=-8192;
+             PRAGMA cache_size=-256;
              PRAGMA mmap_size=0;
              PRAGMA query_only=ON;",
         )?;

@@ -39,6 +39,7 @@ mod shared;
 mod sql;
 mod stats;
 mod writer;
+mod yardstick;
 
 use std::sync::Arc;
 
@@ -66,6 +67,7 @@ pub use self::sql::{
     SqlWork, TurnConnection, UserSql, touches_data,
 };
 pub use self::stats::StoreStats;
+pub use self::yardstick::plain_commits;
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
 /// The row number of an actor in the directory, the leading key of all its rows.

@@ -140,6 +140,55 @@ async fn a_result_waits_for_the_changes_made_before_it() {
 }
 
 #[tokio::test]
+async fn a_call_whose_caller_holds_the_answer_is_handed_over_after_older_work() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    fixture.script.hold("action");
+    let _older = call(&actor, "older");
+    fixture.script.hold("begin_held");
+
+    let held = actor.try_queue().unwrap();
+
+    assert_eq!(actor.internal_keep_awake_count(), 2);
+    let story = fixture.script.story();
+    assert_eq!(&story[story.len() - 2..], ["action", "begin_held"]);
+    let id = fixture.script.begin(&actor);
+    assert_eq!(actor.try_admit(), None, "the held one has not begun");
+    actor.begin_call(held);
+    assert!(actor.try_admit().is_some());
+    assert_eq!(actor.finish_in_place(held), InPlace::Leave);
+    assert_eq!(actor.finish_in_place(held), InPlace::Over, "a call ends once");
+    assert!(actor.finish_call(id, Ok(Bytes::new())));
+}
+
+#[tokio::test]
+async fn a_queued_call_that_takes_too_long_is_a_timeout_whether_it_began_or_not() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    let held = actor.try_queue().unwrap();
+
+    fixture.advance_ms(60_000).await;
+
+    assert_eq!(fixture.script.count("cancel_call"), 1);
+    assert_eq!(actor.finish_in_place(held), InPlace::Over, "its caller was answered");
+    assert_eq!(actor.internal_keep_awake_count(), 0);
+    assert!(actor.try_admit().is_some(), "nothing waits any more");
+}
+
+#[tokio::test]
+async fn no_call_is_queued_for_an_actor_that_is_being_destroyed() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    fixture.script.hold("on_destroy");
+
+    actor.stop(StopReason::Destroy);
+
+    assert_eq!(actor.try_queue(), None);
+    fixture.script.events.lock().clear();
+    fixture.settle().await;
+}
+
+#[tokio::test]
 async fn a_result_with_nothing_before_it_leaves_at_once() {
     let fixture = Fixture::new().await;
     let actor = fixture.started().await;

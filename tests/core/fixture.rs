@@ -306,7 +306,8 @@ impl Behavior for Attached {
                 context.finish_call(call, failure.map_or(Ok(args), Err));
             }
             ActorEvent::Stopped(_) => drop(self.context.lock().take()),
-            ActorEvent::CancelCall { .. }
+            ActorEvent::BeginHeld { .. }
+            | ActorEvent::CancelCall { .. }
             | ActorEvent::Committed { .. }
             | ActorEvent::Abort(_)
             | ActorEvent::DeadlineReached => {}

@@ -237,6 +237,7 @@ impl Behavior for Author {
             }
             ActorEvent::Run { reply } => reply.send(Ok(())),
             ActorEvent::Committed { .. }
+            | ActorEvent::BeginHeld { .. }
             | ActorEvent::CancelCall { .. }
             | ActorEvent::DeadlineReached => {}
         }

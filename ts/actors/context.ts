@@ -8,8 +8,8 @@
 import type { Call } from "../calls/call";
 import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
-import type { Keys } from "../kv";
 import { invalidArgument, RivetError } from "../errors";
+import type { Keys } from "../kv";
 import type { Logger } from "../log";
 import { clockNow, dispatch, unbridged } from "../native-half";
 import type { Caller, SaveOptions } from "../types";

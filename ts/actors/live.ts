@@ -37,12 +37,11 @@ export class Live implements Owner {
   readonly bag: Bag;
   readonly definition: Definition;
   readonly scene: Scene;
-  /** Given to lifecycle hooks and `run`. */
-  readonly context: Context;
   /** What `createVars` made. */
   vars: unknown;
   /** The validated input, between `createState` and `onCreate`. */
   input: { readonly value: unknown } | undefined;
+  #context: Context | undefined;
   #root: unknown;
   #loaded = false;
   /** What is stored has an older version than this code. */
@@ -68,15 +67,20 @@ export class Live implements Owner {
     this.bag = bag;
     this.definition = definition;
     this.scene = scene;
-    this.context = new Context(this, undefined);
     // Before any function of the author's could see, or replace, what it does not understand.
     this.#outdated =
-      this.definition.hasState && isOutdated(bag.context.state(), definition, this.specifier);
+      this.definition.hasState && isOutdated(bag.storedState(), definition, this.specifier);
   }
 
   /** Brings a state of an older version to the shape of this code. */
   migrate(): void {
     if (this.#outdated) this.#load();
+  }
+
+  /** Given to lifecycle hooks and `run`; made for the first of them. */
+  get context(): Context {
+    this.#context ??= new Context(this, undefined);
+    return this.#context;
   }
 
   /** Names the generation in errors. */
@@ -211,7 +215,7 @@ export class Live implements Owner {
     const { bag } = this;
     // What is on its way is not stored yet, and may differ from what is stored.
     const onItsWay = bag.inFlight !== 0 || bag.handedOver;
-    const changed = this.#changed || onItsWay || !sameBytes(bytes, bag.context.state());
+    const changed = this.#changed || onItsWay || !sameBytes(bytes, bag.storedState());
     this.#changed = false;
     if (this.#suspected) {
       // Not `changed`: what is stored may be behind what the author was told.
@@ -288,11 +292,7 @@ export class Live implements Owner {
   #load(): void {
     if (this.#loaded) return;
     this.#enabled();
-    const { state, migrated } = readStored(
-      this.bag.context.state(),
-      this.definition,
-      this.specifier,
-    );
+    const { state, migrated } = readStored(this.bag.storedState(), this.definition, this.specifier);
     this.#root = typeof state === "object" && state !== null ? adopt(state, this) : state;
     this.#loaded = true;
     if (!migrated) return;

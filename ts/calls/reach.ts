@@ -1,11 +1,11 @@
 /**
  * How a handle reaches its actor: in place when it lives in this environment and can be admitted,
- * else the ordinary way.
+ * queued by its number when it lives here and is busy, else the ordinary way, with bytes.
  *
  * 1. A call never throws synchronously, and no author code runs before its promise is returned.
  * 2. Arguments are copied before the call is admitted, results when the function ends; both ways
  *    refuse the same values with the same path.
- * 3. Beyond a depth of {@link MAX_DEPTH} a call takes the ordinary way.
+ * 3. Beyond a depth of {@link MAX_DEPTH} a call is not made in place: it waits for the event loop.
  * 4. Calls of one handle leave in the order in which they were made: while one is held up, later
  *    ones queue behind it.
  * 5. What an actor changed before it calls another one is durable before the call leaves.
@@ -77,7 +77,7 @@ export class Reach {
       const gate =
         live === undefined || isSelf(this.#reached.target, live) ? undefined : mayLeave(live);
       if (typeof host !== "function" && gate === undefined && this.#departures.none) {
-        const answer = this.#callInPlace(host, origin, name, args, stop);
+        const answer = this.#callHere(host, origin, name, args, stop);
         if (answer !== undefined) return answer;
         if (this.#reached.input === undefined) {
           return this.#submit(
@@ -120,7 +120,7 @@ export class Reach {
     signal: AbortSignal | undefined,
   ): Promise<unknown> {
     return (
-      this.#callInPlace(host, origin, name, args, signal) ??
+      this.#callHere(host, origin, name, args, signal) ??
       this.#submit(
         host,
         origin,
@@ -131,14 +131,14 @@ export class Reach {
     );
   }
 
-  #callInPlace(
+  /** Calls an actor that lives in this environment; `undefined` when it does not, or takes no work. */
+  #callHere(
     host: Host,
     origin: Origin,
     name: string,
     args: readonly unknown[],
     signal: AbortSignal | undefined,
   ): Promise<unknown> | undefined {
-    if ((origin.call?.depth ?? 0) >= MAX_DEPTH) return undefined;
     const bag = this.#live(host);
     const live = bag && liveOf(bag);
     if (bag === undefined || live === undefined) return undefined;
@@ -148,11 +148,19 @@ export class Reach {
     if (live.definition.action(name, internal) === undefined) return undefined;
     const given = readingArgument(() => copy(args, "args")) as unknown[];
     const caller = origin.live === undefined ? "local" : "actor";
+    // Whoever waits its turn is on nobody's stack of calls, so depth begins anew.
+    let parent: Call | undefined;
     const run = (scope: CallScope): Promise<unknown> => {
-      const call = new Call(live, caller, origin.call, scope);
+      const call = new Call(live, caller, parent, scope);
       return runAction(live, call, name, internal, given, (output) => copy(output, "result"));
     };
-    const answer = dispatch.inPlace(bag, run, signal);
+    if ((origin.call?.depth ?? 0) < MAX_DEPTH) {
+      parent = origin.call;
+      const answer = dispatch.inPlace(bag, run, signal);
+      if (answer !== undefined) return awaited(answer);
+      parent = undefined;
+    }
+    const answer = dispatch.queued(bag, run, signal);
     return answer && awaited(answer);
   }
 

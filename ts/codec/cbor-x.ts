@@ -31,6 +31,7 @@ interface CborX {
   }): void;
 }
 
-const cborX: CborX = require("cbor-x");
+// Without its native part, which takes longer to load than it ever saves here, and without `eval`.
+const cborX: CborX = require("cbor-x/index-no-eval");
 
 export const { Encoder, Tag, addExtension } = cborX;

@@ -6,9 +6,11 @@
  */
 import { setMaxListeners } from "node:events";
 import type { ActorContext } from "../../index.js";
+import * as native from "../../index.js";
 import { type ErrorActor, fromRecord, type RivetError } from "./errors.js";
 import type { Factory } from "./factory.js";
 import { HeldOutputs, type Output } from "./gate.js";
+import { OpenCalls } from "./open-calls.js";
 import type { Tickets } from "./tickets.js";
 import type { Turns } from "./turns.js";
 
@@ -22,14 +24,6 @@ export interface ActorIdentity {
 }
 
 export type StopOutcome = "slept" | "destroyed" | "failed" | "broken";
-
-/** A call whose function has not ended. */
-export interface OpenCall {
-  /** Nobody waits for it any more. */
-  cancel(timedOut: boolean): void;
-  /** Its generation ended with this. */
-  stop(error: RivetError): void;
-}
 
 /** What the methods of handles need of their environment. */
 export interface Home {
@@ -65,7 +59,7 @@ export class ActorBag {
   /** Set by the last job. */
   stopped: { readonly outcome: StopOutcome; readonly error: RivetError } | undefined;
   /** The functions that have begun, or are about to, by call. */
-  readonly open = new Map<number, OpenCall>();
+  readonly open = new OpenCalls();
   /** What `createState` gave back, until it has been handed over. */
   firstState: Uint8Array | undefined;
   /** What the author's layer keeps for it. */
@@ -98,6 +92,11 @@ export class ActorBag {
       this.#context = made;
     }
     return this.#context;
+  }
+
+  /** The encoded state as it was last saved or loaded; empty for none. */
+  storedState(): Uint8Array {
+    return native.storedState(this.actor) ?? this.context.state();
   }
 
   /** The contract's bag: one object for all handles on this generation. */
@@ -156,7 +155,7 @@ export class ActorBag {
   stop(outcome: StopOutcome, error: RivetError | undefined): void {
     this.stopped = { outcome, error: error ?? this.stoppedError() };
     this.#abort?.abort();
-    for (const call of [...this.open.values()]) call.stop(this.stopped.error);
+    for (const call of this.open.inOrder()) call.stop(this.stopped.error);
     this.held?.fail(this.stopped.error);
     // Handles that find no other generation keep this one: it must not keep the state.
     this.held = undefined;

@@ -7,7 +7,6 @@
  * 2. What is false by then is replaced by something real that no test replaces, and that costs more.
  */
 import * as timers from "node:timers";
-import { MessageChannel } from "node:worker_threads";
 
 /** Milliseconds since some point of this environment. */
 export const now: () => number = performance.now.bind(performance);
@@ -35,6 +34,8 @@ export const setImmediate: (callback: () => void) => void = isReal(
   : throughChannel();
 
 function throughChannel(): (callback: () => void) => void {
+  // Not loaded before it is needed: a start would take some milliseconds longer.
+  const { MessageChannel } = require("node:worker_threads") as typeof import("node:worker_threads");
   const { port1, port2 } = new MessageChannel();
   const waiting: (() => void)[] = [];
   port2.on("message", () => {

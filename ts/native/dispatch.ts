@@ -86,10 +86,26 @@ export class Dispatch {
     const number = native.admit(bag.actor);
     if (number === 0) return undefined;
     return new Promise((resolve, reject) => {
-      const settle = resolve as (value: unknown) => void;
-      const call = new InPlaceCall(native, bag, number, run, settle, reject);
-      if (signal !== undefined) call.listen(signal);
-      this.#entries.push(call);
+      this.#entries.push(held(bag, number, run, resolve, reject, signal));
+    });
+  }
+
+  /**
+   * The same for a call that has to wait its turn: `run` begins after everything
+   * that was accepted before it. Nothing but its number crosses. Undefined: the
+   * actor takes no work now.
+   */
+  queued<T>(
+    bag: ActorBag,
+    run: (scope: CallScope) => T | Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<Awaited<T>> | undefined {
+    if (bag.stopped !== undefined || signal?.aborted) return undefined;
+    const number = native.queue(bag.actor);
+    if (number === 0) return undefined;
+    // Kept with the open calls of the actor until BEGIN comes.
+    return new Promise((resolve, reject) => {
+      held(bag, number, run, resolve, reject, signal);
     });
   }
 
@@ -123,6 +139,9 @@ export class Dispatch {
       native.setLogSink(this.#environment, sink === undefined ? null : (level ?? "info")),
     );
   }
+
+  /** One function for all bags, of which there are many. */
+  readonly #instance = (bag: ActorBag) => instanceOf(this.#environment, bag);
 
   /** See (2): whatever goes wrong, what is left is taken after the loop has turned. */
   #drain(): void {
@@ -202,6 +221,11 @@ export class Dispatch {
         );
         return;
       }
+      case Kind.BEGIN: {
+        const call = bag.open.get(ticket);
+        if (call instanceof InPlaceCall) this.#entries.push(call);
+        return;
+      }
       case Kind.HOOK: {
         const isNew = job.number(2) === 1;
         this.#entries.push(
@@ -253,9 +277,7 @@ export class Dispatch {
     const factory = factoryOf(job.number(0));
     if (factory === undefined) throw new Error(`no factory has the number ${job.number(0)}`);
     const identity = JSON.parse(job.text(1)) as ActorIdentity;
-    const bag = new ActorBag(this.#hooks, job.actor, identity, factory, (of) =>
-      instanceOf(this.#environment, of),
-    );
+    const bag = new ActorBag(this.#hooks, job.actor, identity, factory, this.#instance);
     this.#bags.set(job.actor, bag);
     this.#tickets.failures.forget(identity.actorId);
   }
@@ -269,4 +291,19 @@ export class Dispatch {
       lost: job.number(4),
     });
   }
+}
+
+/** A call whose answer is held here. */
+function held<T>(
+  bag: ActorBag,
+  number: number,
+  run: (scope: CallScope) => T | Promise<T>,
+  resolve: (value: Awaited<T>) => void,
+  reject: (error: unknown) => void,
+  signal: AbortSignal | undefined,
+): InPlaceCall {
+  const settle = resolve as (value: unknown) => void;
+  const call = new InPlaceCall(native, bag, number, run, settle, reject);
+  if (signal !== undefined) call.listen(signal);
+  return call;
 }

@@ -8,7 +8,6 @@
  *    actor begins (all who waited for the one before were told by then), or when {@link LIMIT} others
  *    came after it.
  */
-import { threadId } from "node:worker_threads";
 import type { ErrorRecord } from "./errors.js";
 
 /** For how many actors the last failure is kept at most. */
@@ -29,6 +28,8 @@ export class StartFailures {
   keep(actorId: string, thrown: unknown): string {
     this.forget(actorId);
     this.#last += 1;
+    // Not loaded before it is needed: every start would take some milliseconds longer.
+    const { threadId } = require("node:worker_threads") as typeof import("node:worker_threads");
     const name = `${threadId}:${this.#last}`;
     this.#kept.set(actorId, { name, thrown });
     this.#actors.set(name, actorId);

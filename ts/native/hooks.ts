@@ -4,10 +4,11 @@
  */
 import { setMaxListeners } from "node:events";
 import type { ActorContext, CancellationToken } from "../../index.js";
-import type { ActorBag, Home, OpenCall } from "./bags.js";
+import type { ActorBag, Home } from "./bags.js";
 import type { Entry } from "./entries.js";
 import { encodeRecord, type RivetError, recordOf } from "./errors.js";
 import type { Callback } from "./factory.js";
+import type { OpenCall } from "./open-calls.js";
 import { whenSettled } from "./settle.js";
 import { newToken } from "./token.js";
 import { BROKEN } from "./turns.js";
@@ -42,11 +43,21 @@ const HOOKS: Readonly<Record<string, string>> = {
 const ENDS: readonly string[] = ["onSleep", "onDestroy"];
 
 /** The payload of a hook. `input` is null where the creator passed none. */
-export interface HookPayload {
-  readonly ctx: ActorContext;
+export class HookPayload {
   readonly bag: ActorBag;
   readonly input: Uint8Array | null;
   readonly isNew: boolean;
+
+  constructor(bag: ActorBag, input: Uint8Array | null, isNew: boolean) {
+    this.bag = bag;
+    this.input = input;
+    this.isNew = isNew;
+  }
+
+  /** Made when it is first looked at, and then kept by the actor. */
+  get ctx(): ActorContext {
+    return this.bag.context;
+  }
 }
 
 /** Who calls: 0 a client, 1 an actor, 2 code of this process, 3 a schedule. */
@@ -90,7 +101,7 @@ export class HookEntry implements Entry {
     input: Uint8Array | null,
     isNew: boolean,
   ) {
-    const payload = (): HookPayload => ({ ctx: bag.context, bag, input, isNew });
+    const payload = () => new HookPayload(bag, input, isNew);
     const encode = (result: unknown) => {
       if (label !== "create_state") return undefined;
       bag.firstState = bytesOf(result);

@@ -1,6 +1,8 @@
 /**
- * A call in place: admitted at once, begun one microtask later through the one
- * queue, its answer held until what it may reveal is durable.
+ * A call whose caller is in the environment of its actor, so that arguments and
+ * result stay here: admitted at once and begun one microtask later through the one
+ * queue, or begun when Rust says that its turn has come. Its answer is held until
+ * what it may reveal is durable.
  *
  * 1. `finish` happens exactly once, whatever the function does.
  * 2. The caller is answered once: by the function, a timeout, or the end of the
@@ -10,11 +12,12 @@
  *    because of that or because the generation is about to end with an error.
  */
 import { setMaxListeners } from "node:events";
-import type { ActorBag, OpenCall } from "./bags.js";
+import type { ActorBag } from "./bags.js";
 import type { Entry } from "./entries.js";
 import { fromRecord, type RivetError } from "./errors.js";
 import type { Output } from "./gate.js";
 import { onAbort } from "./listen.js";
+import type { OpenCall } from "./open-calls.js";
 import { whenSettled } from "./settle.js";
 
 /** What the function of a call is given. */

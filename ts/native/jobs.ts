@@ -2,7 +2,8 @@
  * The kinds of jobs and their records, as `src/node/job.rs` writes them; a test
  * compares the two tables.
  *
- * A batch is one array of records: `kind, actor, ticket`, then the fields.
+ * A batch is one array: a buffer or null, then records of `kind, actor, ticket` and the fields. Few
+ * bytes are a number that says where they lie in the buffer of the batch.
  */
 
 /** The number of each kind: its place in the table of the Rust side, from 1. */
@@ -20,6 +21,7 @@ export const Kind = {
   SETTLED: 11,
   LOG: 12,
   FORGOTTEN: 13,
+  BEGIN: 14,
 } as const;
 
 export type Kind = (typeof Kind)[keyof typeof Kind];
@@ -39,7 +41,13 @@ export const FIELDS: Readonly<Record<Kind, number>> = {
   [Kind.SETTLED]: 2, // 0 with bytes or null, 1 with an error record
   [Kind.LOG]: 5, // level, target, message, fields as JSON, how many were lost
   [Kind.FORGOTTEN]: 1, // factory
+  [Kind.BEGIN]: 0,
 };
+
+/** What a place in the buffer of a batch is multiplied with before the length is added. */
+const PLACE = 65_536;
+
+const EMPTY = Buffer.alloc(0);
 
 /** Reads a batch, record by record. Field types are those of the table above. */
 export class Records {
@@ -47,7 +55,7 @@ export class Records {
   actor = 0;
   ticket = 0;
   readonly #batch: readonly unknown[];
-  #next = 0;
+  #next = 1;
   #fields = 0;
 
   constructor(batch: readonly unknown[]) {
@@ -79,10 +87,20 @@ export class Records {
   }
 
   bytes(field: number): Uint8Array {
-    return this.#batch[this.#fields + field] as Uint8Array;
+    return this.#bytesAt(this.#batch[this.#fields + field] as Uint8Array | number);
   }
 
   bytesOrNull(field: number): Uint8Array | null {
-    return this.#batch[this.#fields + field] as Uint8Array | null;
+    const found = this.#batch[this.#fields + field] as Uint8Array | number | null;
+    return found === null ? null : this.#bytesAt(found);
+  }
+
+  #bytesAt(found: Uint8Array | number): Uint8Array {
+    if (typeof found !== "number") return found;
+    const length = found % PLACE;
+    const start = (found - length) / PLACE;
+    // None where all bytes of the batch are empty.
+    const shared = this.#batch[0] as Buffer | null;
+    return shared === null ? EMPTY : shared.subarray(start, start + length);
   }
 }

@@ -7,6 +7,8 @@
  * 3. However many there are, each signal is listened to once.
  */
 
+import { constants } from "node:os";
+
 import { once } from "../native-half";
 
 /** The signals on which a program is asked to end. */
@@ -36,12 +38,22 @@ class Drains {
   readonly #heard = (signal: NodeJS.Signals): void => {
     // From here on the default holds again (2).
     this.#stop();
+    if (hasNoDefault()) for (const other of SIGNALS) process.on(other, end);
     const drains = [...this.#drains];
     this.#drains.clear();
-    void Promise.allSettled(drains.map(async (drain) => drain.run())).then(() => {
-      process.kill(process.pid, signal);
-    });
+    void Promise.allSettled(drains.map(async (drain) => drain.run())).then(() => end(signal));
   };
+}
+
+/** The kernel gives the first process of a container no default: no signal ends it by itself. */
+function hasNoDefault(): boolean {
+  return process.pid === 1;
+}
+
+/** Ends the process as the signal would, with the code that a shell shows for it where it cannot. */
+function end(signal: NodeJS.Signals): void {
+  if (hasNoDefault()) process.exit(128 + constants.signals[signal]);
+  process.kill(process.pid, signal);
 }
 
 const drains = once("drains", () => new Drains());

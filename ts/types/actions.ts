@@ -24,8 +24,10 @@ export type ReservedActionName =
   | "then"
   | "toJSON";
 
-/** Refuses the names of {@link ReservedActionName}. */
-export type WithoutReservedActions = { readonly [K in ReservedActionName]?: never };
+/** Refuses the names of {@link ReservedActionName}, and tells the compiler why. */
+export type WithoutReservedActions = {
+  readonly [K in ReservedActionName]?: `every handle has a member ${K}: choose another name`;
+};
 
 /** The arguments that a caller passes: all but the context. */
 export type ActionArgs<F> = F extends (...all: infer All) => unknown

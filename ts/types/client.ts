@@ -43,9 +43,11 @@ export interface ActorAccessor<D extends AnyActorDefinition> {
   /** The actor of the id. */
   getForId(actorId: string, options?: GetOptions): ActorHandle<D>;
   /**
-   * Creates the actor of the key.
+   * Creates the actor of the key. It is started by its first call, which rejects with what `createState`
+   * and the other hooks of its start throw.
    *
-   * @throws rejects with `actor.already_exists`, and with what its creation throws.
+   * @throws rejects with `actor.already_exists`, and with `actor.validation_error` where `inputSchema`
+   * refuses the input.
    */
   create(
     ...args: KeyAnd<TypesOf<D>["input"], CreateOptions<TypesOf<D>["input"]>>

@@ -55,5 +55,7 @@ export type ReservedActorName =
   | "then"
   | "toJSON";
 
-/** Refuses the names of {@link ReservedActorName}. */
-export type WithoutReservedActors = { readonly [K in ReservedActorName]?: never };
+/** Refuses the names of {@link ReservedActorName}, and tells the compiler why. */
+export type WithoutReservedActors = {
+  readonly [K in ReservedActorName]?: `every client has a member ${K}: choose another name`;
+};

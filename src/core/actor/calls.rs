@@ -27,8 +27,9 @@ enum Way {
     Queued(Option<Reply<Bytes>>),
     /// Begun by the author's side.
     Begun(Option<Reply<Bytes>>),
-    /// Admitted in place: whoever called holds the answer.
-    InPlace { answered: bool },
+    /// Whoever called holds the answer: admitted in place, which begins it, or
+    /// queued behind older work.
+    Held { begun: bool, answered: bool },
 }
 
 #[derive(Debug)]
@@ -42,22 +43,26 @@ impl OpenCall {
     fn is_answered(&self) -> bool {
         match &self.way {
             Way::Queued(reply) | Way::Begun(reply) => reply.is_none(),
-            Way::InPlace { answered } => *answered,
+            Way::Held { answered, .. } => *answered,
         }
     }
 
     fn answer(&mut self) -> Option<Reply<Bytes>> {
         match &mut self.way {
             Way::Queued(reply) | Way::Begun(reply) => reply.take(),
-            Way::InPlace { answered } => {
+            Way::Held { answered, .. } => {
                 *answered = true;
                 None
             }
         }
     }
+
+    fn is_queued(&self) -> bool {
+        matches!(self.way, Way::Queued(_) | Way::Held { begun: false, .. })
+    }
 }
 
-/// How a call that was admitted in place ended.
+/// How a call whose caller holds the answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InPlaceEnd {
     /// Its caller still waits for the result.
@@ -114,29 +119,44 @@ impl Calls {
     /// Admits a call in place, unless older work waits (invariant 3).
     pub(crate) fn admit(&mut self, now: Instant) -> Option<CallId> {
         let free = self.queued == 0;
-        free.then(|| self.insert(Way::InPlace { answered: false }, now))
+        free.then(|| self.insert(Way::Held { begun: true, answered: false }, now))
+    }
+
+    /// Accepts a call whose caller holds the answer, to begin after older work.
+    pub(crate) fn queue_held(&mut self, now: Instant) -> CallId {
+        self.queued += 1;
+        self.insert(Way::Held { begun: false, answered: false }, now)
     }
 
     /// The author's side begins a queued call.
     pub(crate) fn begin(&mut self, call: CallId) {
-        if let Some(open) = self.open.get_mut(&call)
-            && let Way::Queued(reply) = &mut open.way
-        {
-            open.way = Way::Begun(reply.take());
-            self.queued -= 1;
+        let Some(open) = self.open.get_mut(&call) else { return };
+        match &mut open.way {
+            Way::Queued(reply) => open.way = Way::Begun(reply.take()),
+            Way::Held { begun, .. } if !*begun => *begun = true,
+            Way::Begun(_) | Way::Held { .. } => return,
         }
+        self.queued -= 1;
+    }
+
+    /// Takes a call out. An empty map keeps its last node, most of what an idle actor
+    /// would weigh, so it is given back.
+    fn take(&mut self, call: CallId) -> Option<OpenCall> {
+        let open = self.open.remove(&call)?;
+        if self.open.is_empty() {
+            self.open = BTreeMap::new();
+        }
+        Some(open)
     }
 
     /// Releases a call of the ordinary way: its function ended. `None` when it is
     /// not open.
     pub(crate) fn release(&mut self, call: CallId, now: Instant) -> Option<Released> {
-        if matches!(self.open.get(&call)?.way, Way::InPlace { .. }) {
+        if matches!(self.open.get(&call)?.way, Way::Held { .. }) {
             return None;
         }
-        let mut open = self.open.remove(&call)?;
-        if matches!(open.way, Way::Queued(_)) {
-            self.queued -= 1;
-        }
+        let mut open = self.take(call)?;
+        self.queued -= usize::from(open.is_queued());
         Some(Released {
             reply: open.answer(),
             late: now >= open.deadline,
@@ -144,18 +164,19 @@ impl Calls {
         })
     }
 
-    /// Releases a call that was admitted in place, and tells how long it took;
+    /// Releases a call whose caller holds the answer, and tells how long it took;
     /// `None` when it is not open.
-    pub(crate) fn release_in_place(
+    pub(crate) fn release_held(
         &mut self,
         call: CallId,
         now: Instant,
     ) -> Option<(InPlaceEnd, Duration)> {
         let answered = match self.open.get(&call)?.way {
-            Way::InPlace { answered } => answered,
+            Way::Held { answered, .. } => answered,
             Way::Queued(_) | Way::Begun(_) => return None,
         };
-        let open = self.open.remove(&call)?;
+        let open = self.take(call)?;
+        self.queued -= usize::from(open.is_queued());
         let end = match (answered, now >= open.deadline) {
             (true, _) => InPlaceEnd::Answered,
             (false, true) => InPlaceEnd::Late,
@@ -166,7 +187,7 @@ impl Calls {
 
     /// Answers a call whose function goes on: its caller gave up, or its
     /// deadline passed. `None` when it was answered before, else who waits, if that
-    /// is not a caller in place.
+    /// is not a caller who holds the answer.
     pub(crate) fn answer(&mut self, call: CallId) -> Option<Option<Reply<Bytes>>> {
         let open = self.open.get_mut(&call)?;
         (!open.is_answered()).then(|| open.answer())
@@ -234,11 +255,29 @@ mod tests {
     }
 
     #[test]
+    fn a_call_whose_caller_holds_the_answer_waits_its_turn_like_any_other() {
+        let mut calls = calls();
+        let held = calls.queue_held(NOW);
+
+        assert_eq!(calls.admit(NOW), None);
+        assert!(calls.release(held, NOW).is_none());
+        calls.begin(held);
+        calls.begin(held);
+
+        assert!(calls.admit(NOW).is_some());
+        let (end, _) = calls.release_held(held, NOW).expect("open");
+        assert_eq!(end, InPlaceEnd::InTime);
+    }
+
+    #[test]
     fn a_call_that_ends_without_having_begun_no_longer_blocks() {
         let mut calls = calls();
         let queued = calls.queue(reply(), NOW);
 
+        let held = calls.queue_held(NOW);
+
         assert!(calls.release(queued, NOW).is_some());
+        assert!(calls.release_held(held, NOW).is_some());
 
         assert!(calls.admit(NOW).is_some());
     }
@@ -266,7 +305,7 @@ mod tests {
         let released = calls.release(queued, NOW + TIMEOUT).expect("open");
         assert!(released.late);
         assert_eq!(released.took, TIMEOUT);
-        let (end, _) = calls.release_in_place(in_place, NOW + TIMEOUT).expect("open");
+        let (end, _) = calls.release_held(in_place, NOW + TIMEOUT).expect("open");
         assert_eq!(end, InPlaceEnd::Late);
     }
 

@@ -114,9 +114,11 @@ pub(super) struct Machine {
     pub(super) writes_in_flight: usize,
     /// Since when nothing keeps the actor awake (invariant 3).
     idle_since: Option<Instant>,
-    /// The ticks that are on their way, the earliest last. One is pushed only when
-    /// it is earlier than all, so there are few (invariant 2).
-    armed: Vec<Instant>,
+    /// The earliest tick that is on its way. One is armed only when it is earlier than
+    /// all, so there are few (invariant 2), and mostly this one alone.
+    armed: Option<Instant>,
+    /// The later ones, the earliest last.
+    armed_later: Vec<Instant>,
     /// What is to be done after the unlock.
     pub(super) effects: VecDeque<Effect>,
     /// Which warnings this actor has had lately.
@@ -153,7 +155,8 @@ impl Machine {
             commit_waiters: Vec::new(),
             writes_in_flight: 0,
             idle_since: None,
-            armed: Vec::new(),
+            armed: None,
+            armed_later: Vec::new(),
             effects: VecDeque::new(),
             warnings: WarningWindows::default(),
             performing: false,
@@ -321,17 +324,17 @@ impl Machine {
             self.idle_since = None;
         }
         if let Some(due) = self.next_due()
-            && self.armed.last().is_none_or(|armed| due < *armed)
+            && self.armed.is_none_or(|armed| due < armed)
         {
-            self.armed.push(due);
+            self.armed_later.extend(self.armed.replace(due));
             self.effects.push_back(Effect::Arm(due));
         }
     }
 
     /// Notes that the ticks up to `now` have come.
     pub(super) fn disarm(&mut self, now: Instant) {
-        while self.armed.last().is_some_and(|armed| *armed <= now) {
-            self.armed.pop();
+        while self.armed.is_some_and(|armed| armed <= now) {
+            self.armed = self.armed_later.pop();
         }
     }
 

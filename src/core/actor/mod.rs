@@ -33,6 +33,7 @@ pub mod run_handler;
 pub mod save_queue;
 mod schedules;
 mod shutdown;
+mod signal;
 mod startup;
 pub mod waits;
 mod work;
@@ -42,11 +43,11 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 use self::effect::Effect;
 use self::machine::Machine;
 pub use self::requests::InPlace;
+use self::signal::{LazySignal, Over};
 pub use self::work::WorkRegion;
 use super::behavior::{ActorEvent, Behavior, Hooks, StopOutcome};
 use super::config::ActorConfig;
@@ -83,11 +84,11 @@ pub(crate) struct Actor {
 #[derive(Debug, Default)]
 struct Tokens {
     /// "Wrap up": fires when the actor begins to stop.
-    abort: CancellationToken,
+    abort: LazySignal,
     /// "Stop now": fires when the grace period is used up.
-    deadline: CancellationToken,
+    deadline: LazySignal,
     /// The generation is over, however it ended.
-    over: CancellationToken,
+    over: Over,
 }
 
 impl Actor {
@@ -216,11 +217,11 @@ impl Actor {
             let text = panic_text(panic.as_ref());
             tracing::error!(actor_id = %self.identity.id, panic = text, "the author's side panicked as it was told of the end");
         }
-        self.tokens.abort.cancel();
+        self.tokens.abort.fire();
         if matches!(outcome, StopOutcome::Broken(_) | StopOutcome::StartFailed(_)) {
-            self.tokens.deadline.cancel();
+            self.tokens.deadline.fire();
         }
-        self.tokens.over.cancel();
+        self.tokens.over.tell();
         self.end_waits();
         self.metrics.stop();
         self.host.stopped(&self.context(), outcome);
@@ -231,6 +232,11 @@ impl Actor {
         if let Some(behavior) = self.behavior.get() {
             behavior.deliver(event);
         }
+    }
+
+    /// See [`Behavior::number`].
+    pub(super) fn behavior_number(&self) -> u64 {
+        self.behavior.get().map_or(0, |behavior| behavior.number())
     }
 
     fn context(self: &Arc<Self>) -> ActorContext {

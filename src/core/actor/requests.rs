@@ -121,6 +121,19 @@ impl Actor {
         })
     }
 
+    /// Queues a call whose caller holds the answer, unless the actor takes no work.
+    pub(crate) fn try_queue(self: &Arc<Self>) -> Option<CallId> {
+        self.step(|machine, now| {
+            if machine.is_over() || machine.lifecycle.admit().is_err() {
+                return None;
+            }
+            let call = machine.calls.queue_held(now);
+            self.begin_action(machine);
+            machine.deliver(ActorEvent::BeginHeld { call });
+            Some(call)
+        })
+    }
+
     /// The author's side begins a call that was queued for it.
     pub(crate) fn begin_call(&self, call: CallId) {
         self.machine.lock().calls.begin(call);
@@ -141,10 +154,10 @@ impl Actor {
         })
     }
 
-    /// The function of a call that was admitted in place ended.
+    /// The function of a call whose caller holds the answer ended.
     pub(crate) fn finish_in_place(self: &Arc<Self>, call: CallId) -> InPlace {
         self.step(|machine, now| {
-            let Some((end, took)) = machine.calls.release_in_place(call, now) else {
+            let Some((end, took)) = machine.calls.release_held(call, now) else {
                 return InPlace::Over;
             };
             self.end_action(machine, took);

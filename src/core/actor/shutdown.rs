@@ -44,7 +44,7 @@ enum Ended {
 impl Actor {
     /// Begins the task that waits for the grace period to end.
     pub(super) fn begin_grace(self: &Arc<Self>, reason: StopReason) {
-        self.tokens.abort.cancel();
+        self.tokens.abort.fire();
         let actor = Arc::clone(self);
         let panicked = Arc::clone(self);
         self.runtime.spawner().spawn_guarded(
@@ -149,7 +149,7 @@ impl Actor {
             "the grace period is used up"
         );
         self.metrics.shutdown_timeout(reason.label());
-        self.tokens.deadline.cancel();
+        self.tokens.deadline.fire();
         self.step(|machine, _| machine.deliver(ActorEvent::DeadlineReached));
     }
 

@@ -207,7 +207,7 @@ impl Actor {
     pub(super) async fn or_over<F: Future>(self: &Arc<Self>, future: F) -> Result<F::Output> {
         tokio::select! {
             biased;
-            () = self.tokens.over.cancelled() => Err(self.over_error()),
+            () = self.tokens.over.reached() => Err(self.over_error()),
             output = future => Ok(output),
         }
     }

@@ -58,9 +58,9 @@ impl std::fmt::Debug for WorkRegion {
     }
 }
 
-/// The futures that an actor runs as tracked work.
+/// The futures that an actor runs as tracked work. Most run none, and weigh nothing.
 #[derive(Debug, Default)]
-pub(super) struct Tasks(Mutex<TaskSet>);
+pub(super) struct Tasks(Mutex<Option<Box<TaskSet>>>);
 
 #[derive(Debug, Default)]
 struct TaskSet {
@@ -81,17 +81,24 @@ impl TaskSet {
 }
 
 impl Tasks {
+    fn change<R>(&self, change: impl FnOnce(&mut TaskSet) -> R) -> R {
+        change(self.0.lock().get_or_insert_default())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.lock().as_ref().is_some_and(|set| set.closed)
+    }
+
     /// Aborts what may be aborted and waits for the rest, until nothing is left.
     pub(super) async fn close(&self) {
         loop {
-            let (abortable, joined) = {
-                let mut set = self.0.lock();
+            let (abortable, joined) = self.change(|set| {
                 let taken = (std::mem::take(&mut set.abortable), std::mem::take(&mut set.joined));
                 set.closed |= taken.0.is_empty() && taken.1.is_empty();
                 set.closing =
                     taken.0.iter().chain(&taken.1).map(JoinHandle::abort_handle).collect();
                 taken
-            };
+            });
             if abortable.is_empty() && joined.is_empty() {
                 return;
             }
@@ -107,13 +114,12 @@ impl Tasks {
 
     /// Aborts everything, because the generation is broken.
     pub(super) fn abort_all(&self) {
-        let (tasks, closing) = {
-            let mut set = self.0.lock();
+        let (tasks, closing) = self.change(|set| {
             set.closed = true;
             let mut tasks = std::mem::take(&mut set.abortable);
             tasks.append(&mut set.joined);
             (tasks, std::mem::take(&mut set.closing))
-        };
+        });
         for task in tasks {
             task.abort();
         }
@@ -130,13 +136,13 @@ impl Actor {
         kind: WorkKind,
         future: impl Future<Output = ()> + Send + 'static,
     ) {
-        if self.tasks.0.lock().closed {
+        if self.tasks.is_closed() {
             return self.refuse_work(kind);
         }
         // Opened before the spawn, so that nothing can fall asleep in between.
         let region = WorkRegion::new(self, kind);
         let cancellable = kind.policy().cancelled_at_deadline;
-        let deadline = self.tokens.deadline.clone();
+        let deadline = self.tokens.deadline.token();
         let actor_id = self.identity.id;
         let task = self.runtime.spawner().spawn(kind.label(), async move {
             let _region = region;
@@ -153,20 +159,18 @@ impl Actor {
                 ),
             }
         });
-        let refused = {
-            let mut set = self.tasks.0.lock();
+        let refused = self.tasks.change(|set| {
             set.reap();
             if set.closed {
-                Some(task)
-            } else {
-                if cancellable {
-                    set.abortable.push(task)
-                } else {
-                    set.joined.push(task)
-                }
-                None
+                return Some(task);
             }
-        };
+            if cancellable {
+                set.abortable.push(task)
+            } else {
+                set.joined.push(task)
+            }
+            None
+        });
         // The teardown began between the look and the spawn.
         if let Some(task) = refused {
             task.abort();
@@ -215,7 +219,7 @@ impl Actor {
         tokio::select! {
             biased;
             // First, since the end of the generation, which follows, ends the other.
-            () = self.tokens.deadline.cancelled() => false,
+            () = self.tokens.deadline.token().cancelled_owned() => false,
             () = self.tracked_work_ended() => true,
         }
     }
@@ -231,7 +235,7 @@ impl Actor {
             }
             tokio::select! {
                 () = changed => {}
-                () = self.tokens.over.cancelled() => return,
+                () = self.tokens.over.reached() => return,
             }
         }
     }
@@ -267,12 +271,17 @@ impl Actor {
 
     /// Fires when the actor begins to stop.
     pub(crate) fn abort_signal(&self) -> tokio_util::sync::CancellationToken {
-        self.tokens.abort.clone()
+        self.tokens.abort.token()
+    }
+
+    /// Whether the actor has begun to stop.
+    pub(crate) fn aborted(&self) -> bool {
+        self.tokens.abort.has_fired()
     }
 
     /// Fires when the grace period is used up.
     pub(crate) fn shutdown_deadline(&self) -> tokio_util::sync::CancellationToken {
-        self.tokens.deadline.clone()
+        self.tokens.deadline.token()
     }
 
     /// Whether a destroy was requested.

@@ -1,5 +1,7 @@
 //! What is to be done for an actor next.
 
+use std::collections::VecDeque;
+
 use super::super::EnvironmentId;
 use super::super::waiter::{By, Waiter, Want};
 use super::{Entry, Live, State};
@@ -104,6 +106,10 @@ impl<L: Live, C> Entry<L, C> {
         };
         step.unwrap_or_else(|| {
             self.pumped = false;
+            // What a crowd of callers needed is given back: most actors are called rarely.
+            if self.waiting.is_empty() {
+                self.waiting = VecDeque::new();
+            }
             Step::Rest
         })
     }

@@ -42,7 +42,7 @@ impl Table {
         lookup.creates = create.is_some();
         lookup.is_stale = false;
         self.looking += 1;
-        let slot = Slot::Looking(lookup);
+        let slot = Slot::Looking(Box::new(lookup));
         match &target {
             Target::Key(name, key) => {
                 self.by_key.insert(NamedKey(name.clone(), key.clone()), slot);
@@ -168,7 +168,7 @@ impl Table {
         };
         self.looking -= 1;
         match slot {
-            Some(Slot::Looking(lookup)) => Some(lookup),
+            Some(Slot::Looking(lookup)) => Some(*lookup),
             Some(Slot::Known(_)) | None => None,
         }
     }

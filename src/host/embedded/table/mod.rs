@@ -59,7 +59,7 @@ enum Slot {
     /// The entry at this index.
     Known(usize),
     /// The directory is being asked.
-    Looking(Lookup),
+    Looking(Box<Lookup>),
 }
 
 /// Something to be done after the unlock.
