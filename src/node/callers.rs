@@ -87,11 +87,10 @@ fn address_of(target: String) -> Result<Address> {
 
 /// Reads an id.
 pub(super) fn actor_id(text: &str) -> Result<ActorId> {
-    ActorId::parse(text)
-        .ok_or_else(|| {
-            let message = format!("{text:?} is not the id of an actor");
-            Error::new(ErrorCode::new("actor", "invalid_argument"), message)
-        })
+    ActorId::parse(text).ok_or_else(|| {
+        let message = format!("{text:?} is not the id of an actor");
+        Error::new(ErrorCode::new("actor", "invalid_argument"), message)
+    })
 }
 
 /// A row as JSON.

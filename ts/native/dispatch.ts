@@ -250,9 +250,13 @@ export class Dispatch {
         this.#turns.committed(bag, job.number(0), error === null ? undefined : readRecord(error));
         return;
       }
-      case Kind.CANCEL:
-        bag.open.get(ticket)?.cancel(job.number(0) === 1);
+      case Kind.CANCEL: {
+        const error = job.textOrNull(1);
+        const call = bag.open.get(ticket);
+        if (error === null) call?.cancel(job.number(0) === 1);
+        else call?.stop(fromRecord(readRecord(error)));
         return;
+      }
       case Kind.ABORT:
         bag.abort(job.text(0) as "sleep" | "destroy");
         return;

@@ -181,7 +181,7 @@ impl Actor {
             if let Some(reply) = reply {
                 machine.effects.push_back(Effect::Release(Output::Answer(reply, Err(error))));
             }
-            machine.deliver(ActorEvent::CancelCall { call, timed_out: false });
+            machine.deliver(ActorEvent::CancelCall { call, timed_out: false, error: None });
         });
     }
 
@@ -193,7 +193,7 @@ impl Actor {
                 let error = action_timed_out().with_actor(self.identity.specifier());
                 machine.effects.push_back(Effect::Release(Output::Answer(reply, Err(error))));
             }
-            machine.deliver(ActorEvent::CancelCall { call, timed_out: true });
+            machine.deliver(ActorEvent::CancelCall { call, timed_out: true, error: None });
         }
     }
 
@@ -307,6 +307,7 @@ impl Actor {
                 machine.grace = Some(machine::Grace {
                     reason,
                     deadline: now + self.config.effective_sleep_grace_period(),
+                    cut_short: None,
                     drained: Arc::default(),
                 });
                 machine.run.stop();
