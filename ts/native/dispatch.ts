@@ -102,9 +102,11 @@ export class Dispatch {
     if (bag.stopped !== undefined || signal?.aborted) return undefined;
     const number = native.queue(bag.actor);
     if (number === 0) return undefined;
-    // Kept with the open calls of the actor until BEGIN comes.
+    // Kept with the open calls of the actor until BEGIN comes, by a wake-up that does not hold the
+    // process.
     return new Promise((resolve, reject) => {
-      held(bag, number, run, resolve, reject, signal);
+      this.#keepAlive.hold();
+      held(bag, number, run, resolve, reject, signal).releases(this.#keepAlive);
     });
   }
 
