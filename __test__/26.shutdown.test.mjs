@@ -126,6 +126,39 @@ describe("shutdown", () => {
     assert.deepEqual([notDrained[0].name, notDrained[0].key], ["stuck", ["a", "b"]]);
     assert.ok(notDrained[0].holds.length > 0);
   });
+
+  for (const durability of ["reply", "interval"]) {
+    it(`stores what an actor changed that did not come to rest in time (${durability})`, async () => {
+      const busy = actor({
+        state: { n: 0 },
+        actions: {
+          work: (c) => {
+            c.state.n += 1;
+            void c.keepAwake(new Promise(() => {}));
+          },
+          hang: async (c) => {
+            c.state.n += 1;
+            await new Promise(() => {});
+          },
+          read: (c) => c.state.n,
+        },
+        options: { durability, stateSaveInterval: 600_000, sleepGracePeriod: 600_000 },
+      });
+      const folder = await newFolder();
+      const registry = inFolder(folder, { busy });
+      const handle = registry.client().busy.getOrCreate("k");
+      await handle.work();
+      const hanging = handle.hang();
+      hanging.catch(() => {});
+
+      const { notDrained } = await registry.shutdown({ deadline: 50 });
+
+      assert.equal(notDrained.length, 1);
+      await assert.rejects(hanging, { group: "registry", code: "shut_down" });
+      const next = inFolder(folder, { busy }).client().busy.getOrCreate("k");
+      assert.equal(await next.read(), 2);
+    });
+  }
 });
 
 describe("drainOnSignals", () => {

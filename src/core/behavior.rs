@@ -210,6 +210,9 @@ pub enum ActorEvent {
         /// Its deadline passed; otherwise its caller gave up, or its generation
         /// ended.
         timed_out: bool,
+        /// What a caller whose answer the author's side holds is told; absent where
+        /// that follows from the rest.
+        error: Option<Error>,
     },
     /// Encode what is to be stored or shown.
     SerializeState {

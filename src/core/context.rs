@@ -155,6 +155,13 @@ impl ActorContext {
         self.0.evict();
     }
 
+    /// Ends the grace period of a stop now: what still runs is given up and answered
+    /// with `error`, and the last state is stored as at any other end. `false` when there
+    /// is none, as before the end of a start.
+    pub fn cut_grace_short(&self, error: Error) -> bool {
+        self.0.cut_grace_short(error)
+    }
+
     /// Ends the generation because its memory is void: everything open is
     /// answered with `error`, no hook runs, nothing more is stored.
     pub fn break_generation(&self, error: Error) {

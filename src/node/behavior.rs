@@ -144,7 +144,9 @@ impl NodeBehavior {
                 Job::Action { actor, call, name, args, caller, origin }
             }
             ActorEvent::BeginHeld { call } => Job::Begin { actor, call },
-            ActorEvent::CancelCall { call, timed_out } => Job::Cancel { actor, call, timed_out },
+            ActorEvent::CancelCall { call, timed_out, error } => {
+                Job::Cancel { actor, call, timed_out, error }
+            }
             ActorEvent::SerializeState { reason, reply } => Job::Serialize { actor, reason, reply },
             ActorEvent::Committed { number, result } => Job::Committed { actor, number, result },
             ActorEvent::Abort(reason) => Job::Abort { actor, reason },

@@ -25,7 +25,7 @@ use crate::core::behavior::{
     CallId, Caller, Hook, Reply, SerializeReason, StateDelta, StopOutcome,
 };
 use crate::core::context::ActorContext;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The name of each kind and how many fields follow `kind, actor, ticket`. The
 /// number of a kind is its place in this table, counted from one.
@@ -34,7 +34,7 @@ pub(super) const FIELDS: &[(&str, usize)] = &[
     ("HOOK", 3),
     ("RUN", 0),
     ("ACTION", 4),
-    ("CANCEL", 1),
+    ("CANCEL", 2),
     ("SERIALIZE", 1),
     ("COMMITTED", 2),
     ("ABORT", 1),
@@ -61,7 +61,7 @@ pub(super) enum Job {
     /// A call that its caller holds may begin.
     Begin { actor: u64, call: CallId },
     /// Nobody waits for an action any more.
-    Cancel { actor: u64, call: CallId, timed_out: bool },
+    Cancel { actor: u64, call: CallId, timed_out: bool, error: Option<Error> },
     /// Encode the state.
     Serialize { actor: u64, reason: SerializeReason, reply: Reply<Vec<StateDelta>> },
     /// A commit ended.

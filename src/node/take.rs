@@ -91,9 +91,10 @@ fn write(hub: &Arc<Hub>, to: &mut Records, job: Job) -> napi::Result<()> {
             context.begin_call(call);
             to.begin(Kind::Begin, actor, call.0)
         }
-        Job::Cancel { actor, call, timed_out } => {
+        Job::Cancel { actor, call, timed_out, error } => {
             to.begin(Kind::Cancel, actor, call.0)?;
-            to.small(i32::from(timed_out))
+            to.small(i32::from(timed_out))?;
+            to.error(error.as_ref())
         }
         Job::Serialize { actor, reason, reply } => {
             let ticket = next_number();

@@ -160,8 +160,7 @@ export class Reach {
       if (answer !== undefined) return awaited(answer);
       parent = undefined;
     }
-    const answer = dispatch.queued(bag, run, signal);
-    return answer && awaited(answer);
+    return dispatch.queued(bag, run, signal);
   }
 
   async #submit(

@@ -136,10 +136,18 @@ export class ActorBag {
     this.held.hold(commit, output);
   }
 
+  /** Gives back what holding outputs took, once none is held: most actors hold none most of the time. */
+  dropEmptyHeld(): void {
+    if (this.held?.size === 0) this.held = undefined;
+  }
+
   /** Keeps the place of an answer that takes the ordinary way, until `ticket` has it. */
   keepPlace(ticket: number): void {
     if (this.stopped !== undefined) return;
-    const gone = () => this.held?.leavePlace(ticket, this.durable);
+    const gone = () => {
+      this.held?.leavePlace(ticket, this.durable);
+      this.dropEmptyHeld();
+    };
     if (!this.home.tickets.whenSettled(ticket, gone)) return;
     this.held ??= new HeldOutputs();
     this.held.keepPlace(ticket);

@@ -103,9 +103,11 @@ export class Dispatch {
     if (bag.stopped !== undefined || signal?.aborted) return undefined;
     const number = native.queue(bag.actor);
     if (number === 0) return undefined;
-    // Kept with the open calls of the actor until BEGIN comes.
+    // Kept with the open calls of the actor until BEGIN comes, by a wake-up that does not hold the
+    // process.
     return new Promise((resolve, reject) => {
-      held(bag, number, run, resolve, reject, signal);
+      this.#keepAlive.hold();
+      held(bag, number, run, resolve, reject, signal).releases(this.#keepAlive);
     });
   }
 
@@ -251,9 +253,13 @@ export class Dispatch {
         this.#turns.committed(bag, job.number(0), error === null ? undefined : readRecord(error));
         return;
       }
-      case Kind.CANCEL:
-        bag.open.get(ticket)?.cancel(job.number(0) === 1);
+      case Kind.CANCEL: {
+        const error = job.textOrNull(1);
+        const call = bag.open.get(ticket);
+        if (error === null) call?.cancel(job.number(0) === 1);
+        else call?.stop(fromRecord(readRecord(error)));
         return;
+      }
       case Kind.ABORT:
         bag.abort(job.text(0) as "sleep" | "destroy");
         return;

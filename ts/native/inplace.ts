@@ -16,6 +16,7 @@ import type { ActorBag } from "./bags.js";
 import type { Entry } from "./entries.js";
 import { fromRecord, type RivetError } from "./errors.js";
 import type { Output } from "./gate.js";
+import type { KeepAlive } from "./keepalive.js";
 import { onAbort } from "./listen.js";
 import type { OpenCall } from "./open-calls.js";
 import { whenSettled } from "./settle.js";
@@ -51,6 +52,7 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
   #outcome: unknown;
   #abort: AbortController | undefined;
   #unlisten: (() => void) | undefined;
+  #keepAlive: KeepAlive | undefined;
 
   constructor(
     native: CallPort,
@@ -108,6 +110,11 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
     this.#unlisten = onAbort(signal, () => this.#giveUp(signal.reason));
   }
 
+  /** Has `keepAlive`, which holds the process for this call, released when the caller is answered. */
+  releases(keepAlive: KeepAlive): void {
+    this.#keepAlive = keepAlive;
+  }
+
   /** The caller gives up, and is answered with `reason`. */
   #giveUp(reason: unknown): void {
     if (!this.#answer()) return;
@@ -152,6 +159,7 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
     if (this.#answered) return false;
     this.#answered = true;
     this.#unlisten?.();
+    this.#keepAlive?.release();
     return true;
   }
 

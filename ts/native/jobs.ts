@@ -32,7 +32,7 @@ export const FIELDS: Readonly<Record<Kind, number>> = {
   [Kind.HOOK]: 3, // label, input or null, 1 for a new actor
   [Kind.RUN]: 0,
   [Kind.ACTION]: 4, // name, arguments, caller, origin
-  [Kind.CANCEL]: 1, // 1 when it timed out
+  [Kind.CANCEL]: 2, // 1 when it timed out, error record or null
   [Kind.SERIALIZE]: 1, // 1 for the inspector
   [Kind.COMMITTED]: 2, // number, error record or null
   [Kind.ABORT]: 1, // reason

@@ -145,6 +145,7 @@ export class Turns {
     if (commit >= bag.inFlight) bag.inFlight = 0;
     if (failed === undefined) bag.held?.release(commit);
     else bag.held?.fail(fromRecord(failed));
+    bag.dropEmptyHeld();
     this.retry(bag);
     this.#settleHold(bag);
   }

@@ -66,8 +66,10 @@ pub(super) struct Snapshot {
 pub(super) struct Grace {
     /// Why the actor stops.
     pub(super) reason: StopReason,
-    /// When it is cut short.
+    /// When it ends at the latest.
     pub(super) deadline: Instant,
+    /// What calls that still run are answered with, where somebody ended it early.
+    pub(super) cut_short: Option<Error>,
     /// Woken when the last work that holds it ends.
     pub(super) drained: Arc<Notify>,
 }
@@ -425,7 +427,7 @@ impl Machine {
                 let output = Output::Answer(reply, Err(error.clone()));
                 self.effects.push_back(Effect::Release(output));
             } else {
-                self.deliver(ActorEvent::CancelCall { call, timed_out: false });
+                self.deliver(ActorEvent::CancelCall { call, timed_out: false, error: None });
             }
         }
         for output in self.gate.fail() {

@@ -182,7 +182,7 @@ impl Actor {
             if let Some(reply) = reply {
                 machine.effects.push_back(Effect::Release(Output::Answer(reply, Err(error))));
             }
-            machine.deliver(ActorEvent::CancelCall { call, timed_out: false });
+            machine.deliver(ActorEvent::CancelCall { call, timed_out: false, error: None });
         });
     }
 
@@ -195,7 +195,7 @@ impl Actor {
                 let error = action_timed_out().with_actor(self.identity.specifier());
                 machine.effects.push_back(Effect::Release(Output::Answer(reply, Err(error))));
             }
-            machine.deliver(ActorEvent::CancelCall { call, timed_out: true });
+            machine.deliver(ActorEvent::CancelCall { call, timed_out: true, error: None });
         }
     }
 
@@ -309,6 +309,7 @@ impl Actor {
                 machine.grace = Some(machine::Grace {
                     reason,
                     deadline: now + self.config.effective_sleep_grace_period(),
+                    cut_short: None,
                     drained: Arc::default(),
                 });
                 machine.run.stop();

@@ -100,21 +100,21 @@ impl Actor {
     /// Waits until nothing holds the grace period, at most until its deadline.
     /// `Err` when the generation was broken meanwhile.
     async fn drain(self: &Arc<Self>, reason: StopReason) -> Result<Drained> {
-        let (deadline, drained) = {
-            let machine = self.machine.lock();
-            match &machine.grace {
-                Some(grace) => (grace.deadline, Arc::clone(&grace.drained)),
-                None => return Ok(Drained::InTime),
-            }
-        };
         loop {
-            if self.machine.lock().grace_drained() == Some(true) {
-                return Ok(Drained::InTime);
-            }
+            let (deadline, drained) = {
+                let machine = self.machine.lock();
+                match &machine.grace {
+                    Some(grace) if machine.grace_drained() == Some(false) => {
+                        (grace.deadline, Arc::clone(&grace.drained))
+                    }
+                    _ => return Ok(Drained::InTime),
+                }
+            };
             let in_time = self.or_over(async {
                 tokio::select! {
                     biased;
-                    // A permit is stored, so an end before the wait is not lost.
+                    // A permit is stored, so an end or a nearer deadline before the wait
+                    // is not lost.
                     () = drained.notified() => true,
                     () = self.runtime.clock().sleep_until(deadline) => false,
                 }
@@ -138,6 +138,20 @@ impl Actor {
             }
             true
         })
+    }
+
+    /// Ends the grace period now: what still runs is given up and answered with `error`,
+    /// and the last state is stored as at any other end. `false` when there is none.
+    pub(crate) fn cut_grace_short(self: &Arc<Self>, error: Error) -> bool {
+        let drained = self.step(|machine, now| {
+            let grace = machine.grace.as_mut()?;
+            grace.deadline = grace.deadline.min(now);
+            grace.cut_short = Some(error.with_actor(self.identity.specifier()));
+            Some(Arc::clone(&grace.drained))
+        });
+        let Some(drained) = drained else { return false };
+        drained.notify_one();
+        true
     }
 
     fn deadline_reached(self: &Arc<Self>, reason: StopReason) {
@@ -277,13 +291,16 @@ impl Actor {
     /// Answers the calls whose functions did not end in time (invariant 4).
     fn answer_open_calls(self: &Arc<Self>) {
         self.step(|machine, _| {
-            let stopping = self.stopping();
+            let cut_short = machine.grace.as_ref().and_then(|grace| grace.cut_short.clone());
+            let error = cut_short.clone().unwrap_or_else(|| self.stopping());
             for (call, reply) in machine.calls.answer_all() {
                 if let Some(reply) = reply {
-                    let output = Output::Answer(reply, Err(stopping.clone()));
+                    let output = Output::Answer(reply, Err(error.clone()));
                     machine.effects.push_back(Effect::Release(output));
                 }
-                machine.deliver(ActorEvent::CancelCall { call, timed_out: false });
+                let event =
+                    ActorEvent::CancelCall { call, timed_out: false, error: cut_short.clone() };
+                machine.deliver(event);
             }
         });
     }

@@ -16,7 +16,8 @@ use crate::error::Error;
 use crate::ids::{ActorId, ActorKey, ActorName};
 use crate::time::Duration;
 
-/// How long after the deadline broken generations may take to say that they ended.
+/// How long after the deadline generations may take to store what they changed, and
+/// broken ones to say that they ended.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How a shutdown went.
@@ -77,7 +78,8 @@ pub(super) fn close_doors(state: &mut super::State) -> Option<Farewell> {
 impl EmbeddedHost {
     /// Puts all actors to sleep and closes the store. From now on every request is
     /// answered with `registry/shut_down`, and so are those that wait for an actor.
-    /// What has not ended after `deadline` is broken with that error and reported.
+    /// What has not ended after `deadline` is ended with that error and reported: what it
+    /// changed so far is stored, what it was doing is given up.
     ///
     /// A second call joins the first, whatever its deadline.
     pub fn shutdown(
@@ -136,6 +138,13 @@ impl EmbeddedHost {
         if !left.is_empty() {
             tracing::warn!(label = self.label, ?not_drained, "actors did not end in time");
             for actor in left {
+                if !actor.cut_grace_short(HostError::ShutDown.into()) {
+                    actor.break_generation(HostError::ShutDown.into());
+                }
+            }
+            // What they changed is stored, unless that cannot be done quickly.
+            self.until_quiet(LAST_WORDS).await;
+            for actor in self.locked(|state| live_ones(state)) {
                 actor.break_generation(HostError::ShutDown.into());
             }
             self.until_quiet(LAST_WORDS).await;
