@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use bytes::Bytes;
 use greenroom::ids::Generation;
 use greenroom::store::{
-    ActorFile, ActorNumber, ActorRecord, ActorStoreRef, FileFaults, FileLimits, Place, RowOp,
+    ActorFile, ActorNumber, ActorRecord, ActorStoreRef, Faults, FileFaults, FileLimits, Place, RowOp,
     SharedStore, StoreError, StoreLocation, Turn, WriteBatch,
 };
 use tempfile::TempDir;
@@ -39,9 +39,19 @@ impl Files {
     /// Opens the store of a folder; makes the actors that are missing, and begins a
     /// generation of each.
     pub fn open(dir: TempDir, actors: u64, limits: FileLimits) -> Self {
+        Self::open_with(dir, actors, limits, Faults::default())
+    }
+
+    /// A store whose shared database meets these faults.
+    pub fn with_faults(actors: u64, faults: Faults) -> Self {
+        Self::open_with(tempfile::tempdir().unwrap(), actors, limits(), faults)
+    }
+
+    fn open_with(dir: TempDir, actors: u64, limits: FileLimits, store_faults: Faults) -> Self {
         let faults = FileFaults::default();
         let mut options = options();
         options.files = limits;
+        options.faults = store_faults;
         options.file_faults = faults.clone();
         let store = SharedStore::open(StoreLocation::Folder(dir.path().into()), options).unwrap();
         let actors = (0..actors).map(|n| {

@@ -90,8 +90,11 @@ impl Files {
     /// A file may have become one that can be closed, or that wants looking after.
     pub(super) fn eased(&self) {
         // Through the lock, so that nobody misses it who has just looked.
-        drop(self.open.lock());
+        let is_over = self.open.lock().len() > self.limits.open_files.max(1);
         self.may_have_room.notify_all();
+        if is_over && !self.is_memory() {
+            self.ready.push(Job::Trim);
+        }
         if !self.has_rest.swap(true, Ordering::Relaxed) {
             self.ready.push(Job::Keep);
         }
