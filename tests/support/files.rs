@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 
 use bytes::Bytes;
@@ -16,7 +17,9 @@ use crate::support::{PATIENCE, Pending, id, make, options, send, state, wait};
 
 /// A store in a folder and a few live actors.
 pub struct Files {
-    pub dir: TempDir,
+    /// Where it is; the folder goes with `owned`.
+    pub path: PathBuf,
+    owned: Option<TempDir>,
     pub store: Arc<SharedStore>,
     pub faults: FileFaults,
     pub actors: Vec<(ActorNumber, Generation)>,
@@ -39,34 +42,42 @@ impl Files {
     /// Opens the store of a folder; makes the actors that are missing, and begins a
     /// generation of each.
     pub fn open(dir: TempDir, actors: u64, limits: FileLimits) -> Self {
-        Self::open_with(dir, actors, limits, Faults::default())
+        let path = dir.path().to_owned();
+        Self { owned: Some(dir), ..Self::open_at(path, actors, limits) }
+    }
+
+    /// The store of a folder that somebody else deletes.
+    pub fn open_at(path: PathBuf, actors: u64, limits: FileLimits) -> Self {
+        Self::open_with(path, actors, limits, Faults::default())
     }
 
     /// A store whose shared database meets these faults.
     pub fn with_faults(actors: u64, faults: Faults) -> Self {
-        Self::open_with(tempfile::tempdir().unwrap(), actors, limits(), faults)
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().to_owned();
+        Self { owned: Some(dir), ..Self::open_with(path, actors, limits(), faults) }
     }
 
-    fn open_with(dir: TempDir, actors: u64, limits: FileLimits, store_faults: Faults) -> Self {
+    fn open_with(path: PathBuf, actors: u64, limits: FileLimits, store_faults: Faults) -> Self {
         let faults = FileFaults::default();
         let mut options = options();
         options.files = limits;
         options.faults = store_faults;
         options.file_faults = faults.clone();
-        let store = SharedStore::open(StoreLocation::Folder(dir.path().into()), options).unwrap();
+        let store = SharedStore::open(StoreLocation::Folder(path.clone()), options).unwrap();
         let actors = (0..actors).map(|n| {
             let found = wait(store.find_by_id(id(n))).unwrap();
             let number = found.unwrap_or_else(|| make(&store, n)).number;
             (number, store.open_generation(number))
         });
         let actors = actors.collect();
-        Self { dir, store, faults, actors }
+        Self { path, owned: None, store, faults, actors }
     }
 
     /// Closes the store and keeps the folder.
     pub fn close(self) -> TempDir {
         wait(self.store.close());
-        self.dir
+        self.owned.expect("the folder is this test's own")
     }
 
     pub fn reopen(self) -> Self {
@@ -151,7 +162,7 @@ impl Files {
     /// The names of the actor's files without its id, sorted.
     pub fn files_of(&self, n: usize) -> Vec<String> {
         let prefix = format!("{}.", id(n as u64));
-        let mut names: Vec<_> = std::fs::read_dir(self.dir.path().join("actors"))
+        let mut names: Vec<_> = std::fs::read_dir(self.path.join("actors"))
             .unwrap()
             .filter_map(|entry| {
                 let name = entry.unwrap().file_name().into_string().unwrap();
