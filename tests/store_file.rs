@@ -338,7 +338,8 @@ fn a_start_deletes_the_files_that_no_row_names_and_leaves_others_alone() {
 
 #[test]
 fn no_more_files_are_open_than_the_limit_says() {
-    let limits = FileLimits { open_files: 4, pool_threads: 2, sync_threads: 2 };
+    let limits =
+        FileLimits { open_files: 4, pool_threads: 2, sync_threads: 2, ..FileLimits::default() };
     let bench = Files::with_limits(40, limits);
     for n in 0..40 {
         bench.promote(n).unwrap();
@@ -357,7 +358,8 @@ fn no_more_files_are_open_than_the_limit_says() {
 
 #[test]
 fn turns_may_open_more_files_and_the_rest_closes_afterwards() {
-    let limits = FileLimits { open_files: 2, pool_threads: 1, sync_threads: 1 };
+    let limits =
+        FileLimits { open_files: 2, pool_threads: 1, sync_threads: 1, ..FileLimits::default() };
     let bench = Files::with_limits(5, limits);
     (0..5).for_each(|n| bench.promote(n).unwrap());
 

@@ -54,10 +54,8 @@ fn count(files: &Arc<Files>, n: u64, number: u64) {
     if number.is_multiple_of(8) {
         text.push_str(&" ".repeat(20_000));
     }
-    let batch = WriteBatch {
-        alarm: Some(Some(i64::try_from(number).unwrap())),
-        ..state(generation, text)
-    };
+    let batch =
+        WriteBatch { alarm: Some(Some(i64::try_from(number).unwrap())), ..state(generation, text) };
     let files = Arc::clone(files);
     let done = Box::new(move |result: Result<(), StoreError>| {
         result.unwrap();

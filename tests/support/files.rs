@@ -8,8 +8,8 @@ use std::sync::{Arc, mpsc};
 use bytes::Bytes;
 use greenroom::ids::Generation;
 use greenroom::store::{
-    ActorFile, ActorNumber, ActorRecord, ActorStoreRef, Faults, FileFaults, FileLimits, Place, RowOp,
-    SharedStore, StoreError, StoreLocation, Turn, WriteBatch,
+    ActorFile, ActorNumber, ActorRecord, ActorStoreRef, Faults, FileFaults, FileLimits, Place,
+    RowOp, SharedStore, StoreError, StoreLocation, Turn, WriteBatch,
 };
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ pub struct Files {
 
 /// Few threads, more files than any test has but those that ask for less.
 pub fn limits() -> FileLimits {
-    FileLimits { open_files: 64, pool_threads: 2, sync_threads: 2 }
+    FileLimits { open_files: 64, pool_threads: 2, sync_threads: 2, ..FileLimits::default() }
 }
 
 impl Files {
@@ -78,6 +78,12 @@ impl Files {
     pub fn close(self) -> TempDir {
         wait(self.store.close());
         self.owned.expect("the folder is this test's own")
+    }
+
+    /// Closes the store; the folder is somebody else's.
+    pub fn close_here(self) -> PathBuf {
+        wait(self.store.close());
+        self.path
     }
 
     pub fn reopen(self) -> Self {
@@ -198,6 +204,12 @@ pub fn end_turn(turn: Turn, batch: WriteBatch) -> Ending {
 }
 
 impl Ending {
+    /// An answer, and who gives it.
+    pub fn new() -> (Self, impl FnOnce(Result<(), StoreError>) + Send + 'static) {
+        let (tell, told) = mpsc::channel();
+        (Self(told), move |result| drop(tell.send(result)))
+    }
+
     pub fn wait(self) -> Result<(), StoreError> {
         self.0.recv_timeout(PATIENCE).expect("every turn is answered")
     }

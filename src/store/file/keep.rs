@@ -22,10 +22,8 @@ use super::pool::Job;
 use super::slot::{Holder, Slot};
 use crate::time::Instant;
 
-/// 16 MiB of log: copied whatever else there is to do.
-pub(super) const DUE_FRAMES: u32 = 4_000;
-/// 4 MiB of log: copied once the actor pauses.
-const IDLE_FRAMES: u32 = 1_000;
+/// Which part of the frames that make a copy due make it due once the actor pauses.
+const IDLE_PART: u32 = 4;
 /// That pause.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long a file is unused before its spare memory is given back.
@@ -144,7 +142,8 @@ impl Slot {
         let mut state = self.lock();
         let last_used = state.last_used;
         let idle = now.since(last_used);
-        let is_long = state.frames >= IDLE_FRAMES && state.frames < state.due_frames;
+        let idle_frames = (self.files.limits.log_frames / IDLE_PART).max(1);
+        let is_long = state.frames >= idle_frames && state.frames < state.due_frames;
         let copies = is_long && idle >= PAUSE && !state.in_transaction;
         let trims = !state.is_trimmed && idle >= IDLE && !state.in_transaction;
         if state.turns_waiting > 0 || !(copies || trims) {

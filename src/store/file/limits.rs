@@ -10,6 +10,9 @@ pub struct FileLimits {
     /// How many threads commit, read and run statements off the JavaScript thread; at
     /// least 1.
     pub pool_threads: usize,
+    /// From how many frames of 4 KiB on the log of a file is copied whatever else there is
+    /// to do; from a quarter of that on once its actor pauses.
+    pub log_frames: u32,
     /// How many threads sync; at least 1. The file system merges what they do, so they
     /// are the group commit over many files.
     pub sync_threads: usize,
@@ -23,8 +26,8 @@ const MOST: u64 = 256;
 const LEAST: u64 = 8;
 
 impl Default for FileLimits {
-    /// 4 threads, 8 that sync, and 256 files, or fewer where the process may have less
-    /// than 1,280 descriptors.
+    /// 4 threads, 8 that sync, logs of 16 MiB, and 256 files, or fewer where the process may
+    /// have less than 1,280 descriptors.
     fn default() -> Self {
         let open = descriptors()
             .map_or(MOST, |limit| (limit.saturating_sub(OTHERS) / PER_FILE).clamp(LEAST, MOST));
@@ -32,6 +35,7 @@ impl Default for FileLimits {
             open_files: usize::try_from(open).expect("at most 256"),
             pool_threads: 4,
             sync_threads: 8,
+            log_frames: 4_000,
         }
     }
 }

@@ -13,7 +13,6 @@ use rusqlite::wal::CheckpointMode;
 
 use super::alarm::Books;
 use super::gate::answer;
-use super::keep::DUE_FRAMES;
 use super::lease::Lease;
 use super::slot::{Holder, Slot, State};
 use super::task::{self, Task};
@@ -115,15 +114,16 @@ impl Slot {
     /// Copies the log into the database and begins it anew, so that no turn pays for
     /// either.
     pub(super) fn checkpoint(self: &Arc<Self>, lease: Lease) {
+        let usual = self.files.limits.log_frames;
         let due = match self.try_checkpoint(&lease) {
-            Ok(()) => DUE_FRAMES,
+            Ok(()) => usual,
             Err(error) => {
                 // No error for anybody: the log has everything.
                 tracing::debug!(%error, path = %self.database.label(), "a checkpoint failed");
                 lease.connection().frames().saturating_add(RETRY_FRAMES)
             }
         };
-        self.lock().due_frames = due.max(DUE_FRAMES);
+        self.lock().due_frames = due.max(usual);
     }
 
     fn try_checkpoint(self: &Arc<Self>, lease: &Lease) -> Result<(), StoreError> {

@@ -25,7 +25,6 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::Files;
 use super::alarm::Books;
 use super::gate::{Gate, Wait, Waiter, answer};
-use super::keep::DUE_FRAMES;
 use super::lease::Lease;
 use super::pool::Job;
 use super::task::Task;
@@ -124,7 +123,7 @@ impl Slot {
             is_trimmed: false,
             wants_close: false,
             doubt: None,
-            due_frames: DUE_FRAMES,
+            due_frames: files.limits.log_frames,
             is_memory: files.is_memory(),
             gone: None,
         };
