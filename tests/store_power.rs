@@ -245,7 +245,7 @@ fn check(folder: &Path, acknowledged: &Acknowledged, what: &str) {
     for &n in &acknowledged.gone {
         assert_eq!(wait(files.store.find_by_id(id(n))), Ok(None), "{what}: {n} is back");
         let actors = folder.join("actors");
-        let is_left = fs::read_dir(actors).unwrap().any(|entry| {
+        let is_left = fs::read_dir(actors).into_iter().flatten().any(|entry| {
             entry.unwrap().file_name().to_str().unwrap().starts_with(&id(n).to_string())
         });
         assert!(!is_left, "{what}: a file of {n} is left");

@@ -85,9 +85,9 @@ impl SharedStore {
         let mut actors = None;
         if let Some(folder) = &folder {
             folder.sync()?;
-            let prepared = ActorsFolder::prepare(folder.actors())?;
-            prepared.sweep(&connection.sqlite, &database)?;
-            actors = Some(prepared);
+            let folder = ActorsFolder::new(folder.actors());
+            folder.sweep(&connection.sqlite, &database)?;
+            actors = Some(folder);
         }
         let open_alarms =
             place::open_alarms(&connection.sqlite).map_err(|error| database.fault(&error))?;

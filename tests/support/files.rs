@@ -168,8 +168,8 @@ impl Files {
     /// The names of the actor's files without its id, sorted.
     pub fn files_of(&self, n: usize) -> Vec<String> {
         let prefix = format!("{}.", id(n as u64));
-        let mut names: Vec<_> = std::fs::read_dir(self.path.join("actors"))
-            .unwrap()
+        let Ok(entries) = std::fs::read_dir(self.path.join("actors")) else { return Vec::new() };
+        let mut names: Vec<_> = entries
             .filter_map(|entry| {
                 let name = entry.unwrap().file_name().into_string().unwrap();
                 name.strip_prefix(&prefix).map(str::to_owned)

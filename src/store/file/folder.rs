@@ -28,10 +28,9 @@ const SUFFIXES: [&str; 4] = ["-wal", "-shm", "-journal", ""];
 pub(in crate::store) struct ActorsFolder(PathBuf);
 
 impl ActorsFolder {
-    /// The folder at this path, created when it is missing; its own name is durable.
-    pub(in crate::store) fn prepare(path: PathBuf) -> Result<Self, StoreError> {
-        create_durably(&path).map_err(|error| unusable(&path, &error))?;
-        Ok(Self(path))
+    /// The folder at this path. It is created with its first file.
+    pub(in crate::store) fn new(path: PathBuf) -> Self {
+        Self(path)
     }
 
     /// Where a file is.
@@ -42,6 +41,7 @@ impl ActorsFolder {
     /// Writes a file without rows under a name that nothing has; it is durable, and so
     /// is its name. `None` when something has the name.
     pub(super) fn create(&self, name: FileName, faults: &FileFaults) -> io::Result<Option<()>> {
+        create_durably(&self.0)?;
         let path = self.path(name);
         if SUFFIXES.iter().any(|suffix| beside(&path, suffix).symlink_metadata().is_ok()) {
             return Ok(None);
@@ -72,7 +72,11 @@ impl ActorsFolder {
     ) -> Result<(), StoreError> {
         let unreadable = |error: io::Error| unusable(&self.0, &error);
         let mut swept = Vec::new();
-        for entry in fs::read_dir(&self.0).map_err(unreadable)? {
+        let entries = match fs::read_dir(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(unreadable)?,
+        };
+        for entry in entries {
             let file = entry.map_err(unreadable)?.file_name();
             let Some(name) = file.to_str().and_then(FileName::parse) else {
                 tracing::warn!(file = %file.display(), "not the file of an actor, left alone");

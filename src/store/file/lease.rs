@@ -203,6 +203,11 @@ impl Drop for Lease {
 impl Slot {
     /// Takes the connection back from a lease, `None` when the lease has closed it.
     fn give_back(self: &Arc<Self>, connection: Option<WriteConnection>) {
+        let is_open = connection.is_some();
+        if !is_open {
+            // Before anybody can open it again and count it again.
+            self.files.closed(self);
+        }
         let mut state = self.lock();
         state.last_used = self.files.clock.now();
         state.is_trimmed = false;
@@ -211,7 +216,6 @@ impl Slot {
         if connection.is_none() {
             state.log = None;
         }
-        let is_open = connection.is_some();
         let orphan = match (connection, &state.gone) {
             (Some(connection), None) => {
                 state.holder = Holder::Free(connection);
@@ -222,15 +226,12 @@ impl Slot {
                 orphan
             }
         };
-        let is_closed = !is_open || orphan.is_some();
         self.schedule(state);
         self.wake();
         if let Some(orphan) = orphan {
             orphan.abandon();
-        }
-        if is_closed {
             self.files.closed(self);
-        } else {
+        } else if is_open {
             self.files.eased();
         }
     }
