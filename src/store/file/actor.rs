@@ -38,6 +38,7 @@ pub struct FileStats {
 }
 
 /// What a use of the connection gave, and the commit that its answer waits for.
+#[cfg_attr(not(feature = "faults"), allow(dead_code, reason = "for the statements of authors"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Ran<T> {
     pub(in crate::store) value: T,
@@ -70,6 +71,7 @@ impl ActorFile {
     /// before. A transaction that `run` leaves open spans turns: until a later `run` ends
     /// it, batches and readings of the actor wait. A generation that has ended is
     /// [`StoreError::Stale`].
+    #[cfg_attr(not(feature = "faults"), allow(dead_code, reason = "for the statements of authors"))]
     pub(in crate::store) fn run<T: Send + 'static>(
         &self,
         generation: Generation,

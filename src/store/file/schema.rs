@@ -250,7 +250,7 @@ mod tests {
 
         let columns = |name: &str| {
             let query = file.prepare(&format!("SELECT * FROM {name}")).unwrap();
-            query.column_names().into_iter().map(str::to_owned).collect::<Vec<_>>()
+            query.column_names().map(str::to_owned).collect::<Vec<_>>()
         };
 
         assert_eq!(columns("_rivet_actor"), ["id", "has_initialized", "input"]);
