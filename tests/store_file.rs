@@ -388,6 +388,57 @@ fn a_sleeping_actor_closes_its_file() {
 }
 
 #[test]
+fn an_actor_that_sleeps_in_the_middle_of_a_transaction_leaves_nothing_of_it() {
+    let bench = Files::new(1);
+    bench.promote(0).unwrap();
+    let generation = bench.actors[0].1;
+    wait(bench.file(0).execute(generation, "BEGIN; CREATE TABLE t (x)")).unwrap().unwrap();
+    let sent = bench.send(0, "last");
+
+    wait(bench.actor(0).rest()).unwrap();
+
+    sent.wait().unwrap();
+    until("the file closes", || bench.store.file_stats().open == 0);
+    assert!(bench.turn(0).number("SELECT count(*) FROM t").is_err());
+    assert_eq!(bench.state(0).unwrap(), "last");
+}
+
+#[test]
+fn two_promotions_at_once_make_one_file() {
+    let bench = Files::new(4);
+    for n in 0..4 {
+        let (number, generation) = bench.actors[n];
+        let both = [0, 1].map(|_| bench.store.promote(number, generation));
+
+        both.into_iter().for_each(|promoted| drop(wait(promoted).unwrap()));
+
+        bench.save(n, "x").unwrap();
+        let Place::File { n: file } = bench.place(n) else { panic!("it is not promoted") };
+        until("one file is left", || {
+            bench.files_of(n) == [format!("{file}.db"), format!("{file}.db-wal")]
+        });
+        assert_eq!(bench.state(n).unwrap(), "x");
+    }
+}
+
+#[test]
+fn a_pause_is_used_to_copy_a_log() {
+    let clock = greenroom::time::Clock::manual(0);
+    let limits = FileLimits { log_frames: 240, ..limits() };
+    let bench = Files::on_clock(clock.clock(), limits);
+    bench.promote(0).unwrap();
+    for n in 0..100 {
+        bench.save(0, format!("{n}")).unwrap();
+    }
+    let before = bench.store.file_stats().checkpoints;
+
+    clock.advance(std::time::Duration::from_millis(60));
+
+    until("the log is copied", || bench.store.file_stats().checkpoints > before);
+    assert_eq!(bench.state(0).unwrap(), "99");
+}
+
+#[test]
 fn a_log_that_grew_long_is_copied_and_begins_anew() {
     let bench = Files::new(1);
     bench.promote(0).unwrap();

@@ -92,6 +92,32 @@ impl Actor {
     }
 }
 
+impl Actor {
+    /// Tells the directory the alarm of an actor that has a file, and closes the file as
+    /// soon as nobody uses it.
+    pub(super) fn settle(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let files = Arc::clone(&self.store.shared.files);
+        let number = self.number;
+        if files.is_at_rest(number) {
+            return async { Ok(()) }.boxed();
+        }
+        let reply = Reply::new(Box::new(move |result| drop(answer.send(result))));
+        match files.send(number, Task::Settle { reply }) {
+            Sent::Taken => {}
+            Sent::Refused(task, error) => task.refuse(error),
+            // Its batches carried the alarm.
+            Sent::ToStore(_) => return async { Ok(()) }.boxed(),
+        }
+        async move {
+            let result = answered.await.unwrap_or(Err(StoreError::Closed));
+            files.let_rest(number);
+            result
+        }
+        .boxed()
+    }
+}
+
 impl ActorStore for Actor {
     fn load(&self) -> BoxFuture<'static, Result<ActorRecord, StoreError>> {
         let number = self.number;
@@ -158,22 +184,13 @@ impl ActorStore for Actor {
     }
 
     fn rest(&self) -> BoxFuture<'static, Result<(), StoreError>> {
-        let (answer, answered) = oneshot::channel();
-        let files = Arc::clone(&self.store.shared.files);
-        let number = self.number;
-        let reply = Reply::new(Box::new(move |result| drop(answer.send(result))));
-        match files.send(number, Task::Settle { reply }) {
-            Sent::Taken => {}
-            Sent::Refused(task, error) => task.refuse(error),
-            // Its batches carried the alarm.
-            Sent::ToStore(_) => return async { Ok(()) }.boxed(),
+        let files = &self.store.shared.files;
+        if !files.is_at_rest(self.number) {
+            // A transaction that nobody will end any more would let the books wait for
+            // ever. Whether this is refused is heard below.
+            drop(files.send(self.number, Task::Load(Box::new(|_| ()))));
         }
-        async move {
-            let result = answered.await.unwrap_or(Err(StoreError::Closed));
-            files.let_rest(number);
-            result
-        }
-        .boxed()
+        self.settle()
     }
 
     fn file(&self) -> Option<ActorFile> {

@@ -309,7 +309,8 @@ impl SharedStore {
             let open = store.shared.files.open_alarms();
             let count = open.len();
             for number in open {
-                if let Err(error) = store.actor(number).rest().await {
+                let actor = Actor { store: Arc::clone(&store), number };
+                if let Err(error) = actor.settle().await {
                     tracing::error!(%error, actor = number.0, "its alarm stays unknown");
                 }
             }

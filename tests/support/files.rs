@@ -9,8 +9,9 @@ use bytes::Bytes;
 use greenroom::ids::Generation;
 use greenroom::store::{
     ActorFile, ActorNumber, ActorRecord, ActorStoreRef, Faults, FileFaults, FileLimits, Place,
-    RowOp, SharedStore, StoreError, StoreLocation, Turn, WriteBatch,
+    RowOp, SharedStore, StoreError, StoreLocation, StoreOptions, Turn, WriteBatch,
 };
+use greenroom::time::Clock;
 use tempfile::TempDir;
 
 use crate::support::{PATIENCE, Pending, id, make, options, send, state, wait};
@@ -58,11 +59,25 @@ impl Files {
         Self { owned: Some(dir), ..Self::open_with(path, actors, limits(), faults) }
     }
 
+    /// A store with one actor, on this clock.
+    pub fn on_clock(clock: Clock, limits: FileLimits) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().to_owned();
+        let mut options = options();
+        options.clock = clock;
+        options.files = limits;
+        Self { owned: Some(dir), ..Self::open_by(path, 1, options) }
+    }
+
     fn open_with(path: PathBuf, actors: u64, limits: FileLimits, store_faults: Faults) -> Self {
-        let faults = FileFaults::default();
         let mut options = options();
         options.files = limits;
         options.faults = store_faults;
+        Self::open_by(path, actors, options)
+    }
+
+    fn open_by(path: PathBuf, actors: u64, mut options: StoreOptions) -> Self {
+        let faults = FileFaults::default();
         options.file_faults = faults.clone();
         let store = SharedStore::open(StoreLocation::Folder(path.clone()), options).unwrap();
         let actors = (0..actors).map(|n| {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::lease::Lease;
 use super::pool::Job;
+use super::routes::Route;
 use super::schema;
 use super::slot::Slot;
 use super::task::Task;
@@ -62,13 +63,13 @@ impl Slot {
         };
         if let Some(parked) = state.parked.take() {
             drop(state);
-            // The statements run on a thread of the pool, this is the writer's.
-            self.files.ready.push(Job::Run(Box::new(move || match failed {
-                None => parked.resume(),
+            match failed {
+                // Its statements run on a thread of the pool, this is the writer's.
+                None => self.files.ready.push(Job::Run(Box::new(move || parked.resume()))),
+                // Nor is there a pool any more when the store is closed.
                 Some(error) => parked.refuse(error),
-            })));
-            self.wake();
-            return;
+            }
+            return self.wake();
         }
         let waited = matches!(state.tasks.front(), Some(Task::Commit { batch, .. })
             if batch.alarm.is_some());
@@ -144,6 +145,16 @@ impl Slot {
 }
 
 impl super::Files {
+    /// Whether an actor's file is closed and the directory knows its alarm.
+    pub(in crate::store) fn is_at_rest(&self, number: ActorNumber) -> bool {
+        let routes = self.routes.read();
+        match routes.map.get(&number) {
+            Some(Route::At(_)) => !routes.open_alarms.contains(&number),
+            Some(Route::Open(slot)) => slot.lock().is_at_rest(),
+            Some(Route::Gone) | None => false,
+        }
+    }
+
     /// The actors whose alarm was open when the store was opened.
     pub(in crate::store) fn open_alarms(&self) -> Vec<ActorNumber> {
         self.routes.read().open_alarms.iter().copied().collect()

@@ -39,7 +39,8 @@ impl ActorsFolder {
     }
 
     /// Writes a file without rows under a name that nothing has; it is durable, and so
-    /// is its name. `None` when something has the name.
+    /// is its name. `None` when something has the name. A file that could not be written
+    /// is deleted.
     pub(super) fn create(&self, name: FileName, faults: &FileFaults) -> io::Result<Option<()>> {
         create_durably(&self.0)?;
         let path = self.path(name);
@@ -47,14 +48,21 @@ impl ActorsFolder {
             return Ok(None);
         }
         let image = image().map_err(io::Error::other)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        file.write_all(image)?;
-        file.sync_all()?;
+        let mut file = match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => file,
+            // Another promotion of the actor was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let written = file
+            .write_all(image)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| faults.promotion(PromotionStep::Written))
+            .and_then(|()| sync_directory(&self.0))
+            .and_then(|()| faults.promotion(PromotionStep::Created));
         drop(file);
-        faults.promotion(PromotionStep::Written)?;
-        sync_directory(&self.0)?;
-        faults.promotion(PromotionStep::Created)?;
-        Ok(Some(()))
+        // From here on the file is ours to delete, and only ours.
+        written.inspect_err(|_| self.remove(name)).map(Some)
     }
 
     /// Deletes a file that nobody has open, and what SQLite left beside it. What cannot

@@ -75,7 +75,6 @@ impl Files {
         let Some(folder) = &self.folder else { return Ok(name) };
         let failed = |name: FileName, error: std::io::Error| {
             let path = folder.path(name).display().to_string();
-            folder.remove(name);
             match error.kind() {
                 std::io::ErrorKind::StorageFull => StoreError::Full { path },
                 _ => StoreError::Io { path, reason: error.to_string() },

@@ -296,6 +296,11 @@ impl State {
         }
     }
 
+    pub(super) fn is_at_rest(&self) -> bool {
+        let is_closed = matches!(self.holder, Holder::Closed) && self.gone.is_none();
+        is_closed && self.tasks.is_empty() && self.books == Books::Exact
+    }
+
     pub(super) fn is_held(&self) -> bool {
         matches!(self.holder, Holder::Pool | Holder::Turn(_))
     }
