@@ -9,6 +9,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -297,6 +298,27 @@ impl SharedStore {
         generation: Generation,
     ) -> Result<ActorFile, StoreError> {
         futures::executor::block_on(self.promote(number, generation))
+    }
+
+    /// Copies an actor to `path`, a database file of its own that holds one moment of it;
+    /// a file of that name is replaced. The actor goes on meanwhile. The copy is there
+    /// whole and durable, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] for an actor that is gone, else what the disk said.
+    pub fn export(
+        &self,
+        number: ActorNumber,
+        path: PathBuf,
+    ) -> BoxFuture<'static, Result<(), StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let files = Arc::clone(&self.shared.files);
+        let done = Reply::new(Box::new(move |result| drop(answer.send(result))));
+        match self.shared.files.on_pool(move || files.export(number, path, done)) {
+            Ok(()) => received(answered),
+            Err(error) => async move { Err(error) }.boxed(),
+        }
     }
 
     /// Reads in their files the alarms that the directory does not know, because the

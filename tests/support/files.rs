@@ -132,8 +132,12 @@ impl Files {
         WriteBatch { generation: self.actors[n].1, ops, alarm: None, fails_generation: false }
     }
 
+    pub fn send_ops(&self, n: usize, ops: Vec<RowOp>) -> Pending {
+        send(&self.store, self.actors[n].0, self.batch(n, ops))
+    }
+
     pub fn write(&self, n: usize, ops: Vec<RowOp>) -> Result<(), StoreError> {
-        send(&self.store, self.actors[n].0, self.batch(n, ops)).wait()
+        self.send_ops(n, ops).wait()
     }
 
     /// Puts a state and an alarm.

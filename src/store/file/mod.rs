@@ -15,6 +15,7 @@
 
 mod actor;
 mod alarm;
+mod export;
 mod faults;
 mod folder;
 mod gate;

@@ -255,7 +255,7 @@ impl Files {
 }
 
 /// Copies an actor's rows into its file and commits them there.
-fn copy(
+pub(super) fn copy(
     store: &Connection,
     store_database: &Database,
     file: &Connection,

@@ -75,6 +75,8 @@ pub(super) struct State {
     pub(super) doubt: Option<u64>,
     /// How many frames make the next checkpoint due.
     pub(super) due_frames: u32,
+    /// Copies that are being made through the connection.
+    pub(super) copies: u32,
     /// Whether the rows are in memory, where closing would be losing them.
     is_memory: bool,
     /// Why nothing is served any more.
@@ -124,6 +126,7 @@ impl Slot {
             wants_close: false,
             doubt: None,
             due_frames: files.limits.log_frames,
+            copies: 0,
             is_memory: files.is_memory(),
             gone: None,
         };
@@ -336,6 +339,7 @@ impl State {
 
     pub(super) fn may_close(&self) -> bool {
         !self.is_memory
+            && self.copies == 0
             && matches!(self.holder, Holder::Free(_))
             && self.tasks.is_empty()
             && self.turns_waiting == 0
