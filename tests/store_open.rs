@@ -191,7 +191,7 @@ fn a_store_of_a_later_version_is_refused_and_left_as_it_is() {
     let refused = try_open(dir.path()).unwrap_err();
 
     let path = file.display().to_string();
-    assert_eq!(refused, StoreError::NewerSchema { path, found: 99, supported: 4 });
+    assert_eq!(refused, StoreError::NewerSchema { path, found: 99, supported });
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 
