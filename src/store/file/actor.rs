@@ -9,14 +9,14 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::Files;
-use super::lease::Lease;
 use super::routes::Sent;
 use super::slot::Slot;
-use super::task::Task;
+use super::task::{Run, Task};
 use super::turn::Turn;
 use crate::ids::Generation;
 use crate::store::job::Reply;
-use crate::store::{SharedStore, StoreError};
+use crate::store::sql::{AlsoCommitted, SqlWork};
+use crate::store::{SharedStore, StoreError, WriteBatch, rows};
 
 /// The file of one actor. A handle: it counts as one on the store, and the file opens
 /// and closes behind it as the limit of open files wants.
@@ -35,15 +35,6 @@ pub struct FileStats {
     pub open: usize,
     /// Checkpoints of files that stayed open.
     pub checkpoints: u64,
-}
-
-/// What a use of the connection gave, and the commit that its answer waits for.
-#[cfg_attr(not(feature = "faults"), allow(dead_code, reason = "for the statements of authors"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Ran<T> {
-    pub(in crate::store) value: T,
-    /// The last commit of the file as it stood then; see [`ActorFile::durable`].
-    pub(in crate::store) commit: u64,
 }
 
 impl ActorFile {
@@ -67,36 +58,51 @@ impl ActorFile {
         self.slot.begin_turn(generation)
     }
 
-    /// Uses the connection on a thread of the store, after everything that the actor sent
-    /// before. A transaction that `run` leaves open spans turns: until a later `run` ends
-    /// it, batches and readings of the actor wait. A generation that has ended is
-    /// [`StoreError::Stale`].
-    #[cfg_attr(not(feature = "faults"), allow(dead_code, reason = "for the statements of authors"))]
-    pub(in crate::store) fn run<T: Send + 'static>(
-        &self,
-        generation: Generation,
-        run: impl FnOnce(&mut Lease) -> T + Send + 'static,
-    ) -> BoxFuture<'static, Result<Ran<T>, StoreError>> {
-        let (answer, answered) = oneshot::channel();
+    /// Performs a step of an author's asynchronous statements on a thread of the store,
+    /// after everything that the actor sent before, and reports it. While a transaction of
+    /// theirs is open, batches and readings of the actor wait. For a generation that has
+    /// ended it is reported as [`StoreError::Stale`].
+    pub fn perform(&self, generation: Generation, work: SqlWork) {
         let slot = Arc::clone(&self.slot);
-        let task = Task::Run(Box::new(move |lease| {
-            let ran = lease.and_then(|lease| {
-                if !slot.files.fence.is_current(slot.number, generation) {
-                    return Err(StoreError::Stale);
-                }
-                let value = run(lease);
-                let commit = if lease.is_open() { lease.committed() } else { 0 };
-                Ok(Ran { value, commit })
-            });
-            // Nobody waits any more: what was done is done.
-            drop(answer.send(ran));
+        self.send(Box::new(move |lease| {
+            let lease = match lease {
+                Ok(lease) if slot.files.fence.is_current(slot.number, generation) => lease,
+                Ok(_) => return work.perform(Err(StoreError::Stale)).finish(drop),
+                Err(error) => return work.perform(Err(error)).finish(drop),
+            };
+            let ran = work.perform(Ok(lease.session()));
+            if ran.is_broken() {
+                lease.fail("a statement ended in the unknown".to_owned(), None);
+                return ran.finish(drop);
+            }
+            let commit = lease.committed();
+            ran.finish(|done| slot.wait_durable(commit, Reply::new(done)));
         }));
-        match self.slot.files.send(self.slot.number, task) {
+    }
+
+    /// The rows of a batch, for the commit of a transaction of the author's asynchronous
+    /// statements: they are written with it or not at all. The batch must not change the
+    /// alarm, for the directory would not hear of it first.
+    pub fn rows(&self, batch: WriteBatch) -> AlsoCommitted {
+        let slot = Arc::clone(&self.slot);
+        Box::new(move |sqlite| {
+            if !slot.files.fence.is_current(slot.number, batch.generation) {
+                return Err(StoreError::Stale.into());
+            }
+            for op in &batch.ops {
+                rows::apply(sqlite, slot.number, op)
+                    .map_err(|error| slot.database.fault(&error))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn send(&self, run: Run) {
+        match self.slot.files.send(self.slot.number, Task::Run(run)) {
             Sent::Taken => {}
             Sent::Refused(task, error) => task.refuse(error),
             Sent::ToStore(task) => task.refuse(StoreError::NotFound),
         }
-        async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
     }
 
     /// The number of the last commit of the file. An output that shows what the file holds
@@ -123,17 +129,25 @@ impl ActorFile {
         self.slot.database.label()
     }
 
-    /// Runs something with the connection and waits, for tests.
+    /// Runs statements as they are, for tests.
     #[cfg(feature = "faults")]
     pub fn execute(
         &self,
         generation: Generation,
         sql: &'static str,
     ) -> BoxFuture<'static, Result<Result<(), String>, StoreError>> {
-        let ran = self.run(generation, move |lease| {
-            lease.sqlite().execute_batch(sql).map_err(|error| error.to_string())
-        });
-        async move { Ok(ran.await?.value) }.boxed()
+        let (answer, answered) = oneshot::channel();
+        let slot = Arc::clone(&self.slot);
+        self.send(Box::new(move |lease| {
+            let ran = lease.and_then(|lease| {
+                if !slot.files.fence.is_current(slot.number, generation) {
+                    return Err(StoreError::Stale);
+                }
+                Ok(lease.sqlite().execute_batch(sql).map_err(|error| error.to_string()))
+            });
+            drop(answer.send(ran));
+        }));
+        async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
     }
 }
 

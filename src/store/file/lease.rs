@@ -13,17 +13,19 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use super::faults::FileStep;
+use super::open::FileConnection;
 use super::slot::{Holder, Slot};
 use super::{open, schema, task};
-use crate::store::connection::{WriteConnection, is_certain};
+use crate::store::connection::is_certain;
 use crate::store::job::Reply;
+use crate::store::sql::SqlSession;
 use crate::store::{StoreError, WriteBatch, rows};
 
 /// The connection of an actor's file, held.
 pub(in crate::store) struct Lease {
     slot: Arc<Slot>,
     /// `None` before it is opened, and after it was closed for good.
-    connection: Option<WriteConnection>,
+    connection: Option<FileConnection>,
 }
 
 /// Why something was not committed.
@@ -35,7 +37,7 @@ enum Failed {
 }
 
 impl Lease {
-    pub(super) fn new(slot: Arc<Slot>, connection: Option<WriteConnection>) -> Self {
+    pub(super) fn new(slot: Arc<Slot>, connection: Option<FileConnection>) -> Self {
         Self { slot, connection }
     }
 
@@ -48,8 +50,37 @@ impl Lease {
         if self.slot.lock().doubt.is_some() {
             open::make_certain(&connection, &self.slot.database)?;
         }
+        if let Some(on) = self.slot.lock().foreign_keys {
+            connection.user.set_foreign_keys(on);
+        }
         self.connection = Some(connection);
         Ok(())
+    }
+
+    /// What a generation begins with: no transaction, and nothing of what the author set
+    /// or made for the connection of the one before.
+    pub(super) fn begin_generation(&mut self) -> Result<(), StoreError> {
+        task::undo(self.sqlite()).map_err(|error| self.slot.database.fault(&error))?;
+        let user = &self.connection().user;
+        if !user.has_temporary() && user.foreign_keys().is_none() {
+            return Ok(());
+        }
+        self.slot.lock().foreign_keys = None;
+        if self.slot.files.is_memory() {
+            // The rows are in the connection.
+            return Ok(());
+        }
+        self.committed();
+        if let Some(connection) = self.connection.take() {
+            open::close(connection, &self.slot.database);
+        }
+        self.open()
+    }
+
+    /// The connection with what an author's statements need.
+    pub(in crate::store) fn session(&self) -> SqlSession<'_> {
+        let connection = self.connection();
+        connection.user.on(&connection.sqlite)
     }
 
     pub(super) fn slot(&self) -> &Arc<Slot> {
@@ -61,7 +92,7 @@ impl Lease {
         &self.connection().sqlite
     }
 
-    pub(super) fn connection(&self) -> &WriteConnection {
+    pub(super) fn connection(&self) -> &FileConnection {
         self.connection.as_ref().expect("a lease is handed out with an open connection")
     }
 
@@ -105,7 +136,7 @@ impl Lease {
                 }
                 reply.send(Err(error));
             }
-            Err(Failed::Unknown(reason)) => self.fail(reason, reply),
+            Err(Failed::Unknown(reason)) => self.fail(reason, Some(reply)),
         }
     }
 
@@ -162,7 +193,7 @@ impl Lease {
     }
 
     /// A commit ended in the unknown (invariant 3).
-    fn fail(&mut self, reason: String, reply: Reply<()>) {
+    pub(super) fn fail(&mut self, reason: String, reply: Option<Reply<()>>) {
         if self.slot.files.is_memory() {
             // What the only connection shows is all there is.
             if let Err(error) = task::undo(self.sqlite()) {
@@ -202,7 +233,7 @@ impl Drop for Lease {
 
 impl Slot {
     /// Takes the connection back from a lease, `None` when the lease has closed it.
-    fn give_back(self: &Arc<Self>, connection: Option<WriteConnection>) {
+    fn give_back(self: &Arc<Self>, connection: Option<FileConnection>) {
         let is_open = connection.is_some();
         if !is_open {
             // Before anybody can open it again and count it again.
@@ -212,9 +243,16 @@ impl Slot {
         state.last_used = self.files.clock.now();
         state.is_trimmed = false;
         state.in_transaction = connection.as_ref().is_some_and(|open| !open.sqlite.is_autocommit());
-        state.frames = connection.as_ref().map_or(0, WriteConnection::frames);
-        if connection.is_none() {
-            state.log = None;
+        state.frames = connection.as_ref().map_or(0, |open| open.frames());
+        match &connection {
+            Some(open) => {
+                state.foreign_keys = open.user.foreign_keys();
+                state.has_temporary = open.user.has_temporary();
+            }
+            None => {
+                state.log = None;
+                state.has_temporary = false;
+            }
         }
         let orphan = match (connection, &state.gone) {
             (Some(connection), None) => {

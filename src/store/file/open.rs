@@ -9,6 +9,7 @@
 //! 3. The log stays when the connection closes, so that its inode stays the one that
 //!    the sync descriptor has.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Once;
 
@@ -18,6 +19,7 @@ use rusqlite::{Connection, FileControl, OpenFlags, ffi};
 
 use super::schema;
 use crate::store::connection::{Database, FULL_FLUSH, WriteConnection};
+use crate::store::sql::UserSql;
 use crate::store::{ActorNumber, StoreError};
 
 const STATEMENTS: usize = 32;
@@ -27,6 +29,33 @@ const LOOKASIDE: (i32, i32) = (128, 64);
 /// A log that had more frames than this (1 MiB) is cut when its file closes; a smaller
 /// one stays as it is, which makes the first write after opening cheap.
 const KEPT_FRAMES: u32 = 256;
+
+/// The connection of a file, and what an author's statements need beside it.
+#[derive(Debug)]
+pub(super) struct FileConnection {
+    write: WriteConnection,
+    pub(super) user: UserSql,
+}
+
+impl FileConnection {
+    fn new(mut sqlite: Connection) -> rusqlite::Result<Self> {
+        let user = UserSql::install(&mut sqlite)?;
+        Ok(Self { write: WriteConnection::watch(sqlite)?, user })
+    }
+
+    /// Closes without copying the log: what is in it, recovery shall decide.
+    pub(super) fn abandon(self) {
+        self.write.abandon();
+    }
+}
+
+impl Deref for FileConnection {
+    type Target = WriteConnection;
+
+    fn deref(&self) -> &WriteConnection {
+        &self.write
+    }
+}
 
 /// Sets what SQLite takes for each connection. Without effect once it is in use.
 pub(in crate::store) fn configure() {
@@ -45,10 +74,7 @@ pub(in crate::store) fn configure() {
 }
 
 /// Opens the file of this actor.
-pub(super) fn open(
-    database: &Database,
-    number: ActorNumber,
-) -> Result<WriteConnection, StoreError> {
+pub(super) fn open(database: &Database, number: ActorNumber) -> Result<FileConnection, StoreError> {
     let connection = open_any(database)?;
     let owner = schema::owner(&connection.sqlite).map_err(|error| database.fault(&error))?;
     if owner != Some(number) {
@@ -58,14 +84,14 @@ pub(super) fn open(
 }
 
 /// Opens the file of whichever actor, one that has no owner included.
-pub(super) fn open_any(database: &Database) -> Result<WriteConnection, StoreError> {
+pub(super) fn open_any(database: &Database) -> Result<FileConnection, StoreError> {
     let connection = match database {
         Database::Memory => Connection::open_in_memory_with_flags(
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )
         .and_then(|sqlite| {
             sqlite.execute_batch("PRAGMA foreign_keys=OFF")?;
-            WriteConnection::watch(sqlite)
+            FileConnection::new(sqlite)
         }),
         Database::File(path) => {
             if !path.exists() {
@@ -80,7 +106,7 @@ pub(super) fn open_any(database: &Database) -> Result<WriteConnection, StoreErro
     Ok(connection)
 }
 
-fn open_file(path: &Path) -> rusqlite::Result<WriteConnection> {
+fn open_file(path: &Path) -> rusqlite::Result<FileConnection> {
     // Invariant 1: no CREATE.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let sqlite = Connection::open_with_flags(path, flags)?;
@@ -106,13 +132,13 @@ fn open_file(path: &Path) -> rusqlite::Result<WriteConnection> {
             Some(format!("its journal mode is {mode}")),
         ));
     }
-    WriteConnection::watch(sqlite)
+    FileConnection::new(sqlite)
 }
 
 /// Puts everything into the database file and syncs it: what recovery found, or what
 /// was committed so far, is certain afterwards.
 pub(super) fn make_certain(
-    connection: &WriteConnection,
+    connection: &FileConnection,
     database: &Database,
 ) -> Result<(), StoreError> {
     let reached =
@@ -125,14 +151,14 @@ pub(super) fn make_certain(
 
 /// Closes a file. SQLite copies the log into the database; if it cannot, the log has
 /// everything.
-pub(super) fn close(connection: WriteConnection, database: &Database) {
+pub(super) fn close(connection: FileConnection, database: &Database) {
     connection.sqlite.flush_prepared_statement_cache();
     if connection.frames() > KEPT_FRAMES
         && let Err(error) = connection.sqlite.execute_batch("PRAGMA journal_size_limit=0")
     {
         tracing::debug!(%error, "a log stays as long as it is");
     }
-    if let Err((_, error)) = connection.sqlite.close() {
+    if let Err((_, error)) = connection.write.sqlite.close() {
         tracing::warn!(%error, path = %database.label(), "an actor's file did not close well");
     }
 }

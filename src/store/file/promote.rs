@@ -17,11 +17,12 @@ use rusqlite::{Connection, params_from_iter, types::Value};
 use super::alarm::Books;
 use super::faults::PromotionStep;
 use super::lease::Lease;
+use super::open::FileConnection;
 use super::slot::{Holder, Slot};
 use super::task::Task;
 use super::{Files, Route, open, schema, sync};
 use crate::ids::Generation;
-use crate::store::connection::{Database, WriteConnection};
+use crate::store::connection::Database;
 use crate::store::job::{Read, Reply, Write};
 use crate::store::place::{self, FileName, PlaceChange};
 use crate::store::{ActorNumber, Place, StoreError, directory};
@@ -110,9 +111,9 @@ impl Files {
     fn fill_and_switch(
         self: &Arc<Self>,
         slot: &Arc<Slot>,
-        connection: WriteConnection,
+        connection: FileConnection,
         generation: Generation,
-    ) -> Result<WriteConnection, StoreError> {
+    ) -> Result<FileConnection, StoreError> {
         let number = slot.number;
         self.wait_for_the_last_batch()?;
         self.pass(slot, PromotionStep::Drained)?;

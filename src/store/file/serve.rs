@@ -15,7 +15,7 @@ use super::alarm::Books;
 use super::gate::answer;
 use super::lease::Lease;
 use super::slot::{Holder, Slot, State};
-use super::task::{self, Task};
+use super::task::Task;
 use super::{schema, sync};
 use crate::store::StoreError;
 use crate::store::job::{Reply, guarded};
@@ -102,9 +102,8 @@ impl Slot {
             Task::Commit { batch, reply } => lease.commit(&batch, reply),
             Task::Read(read) => guarded("a read", || read(Ok(lease.sqlite()))),
             Task::Load(read) => {
-                let undone =
-                    task::undo(lease.sqlite()).map_err(|error| self.database.fault(&error));
-                guarded("a read", || read(undone.map(|()| lease.sqlite())));
+                let begun = lease.begin_generation();
+                guarded("a read", || read(begun.map(|()| lease.sqlite())));
             }
             Task::Run(run) => guarded("a statement", || run(Ok(lease))),
             Task::Settle { reply } => self.settle(lease, reply),
@@ -147,7 +146,7 @@ impl Slot {
 
     /// A commit ended in the unknown, its connection is closed. Whoever waits hears so,
     /// and the generation ends; what is true, the next opening finds out.
-    pub(super) fn fail_unknown(self: &Arc<Self>, reason: String, reply: Reply<()>) {
+    pub(super) fn fail_unknown(self: &Arc<Self>, reason: String, reply: Option<Reply<()>>) {
         let error = self.unknown(&reason);
         let (waiters, tasks, down) = {
             let mut state = self.lock();
@@ -161,7 +160,9 @@ impl Slot {
             (state.gate.fail(), state.take_writes(down.is_some()), down)
         };
         self.report(down.as_ref().unwrap_or(&error));
-        reply.send(Err(error.clone()));
+        if let Some(reply) = reply {
+            reply.send(Err(error.clone()));
+        }
         answer(waiters, &Err(error.clone()));
         self.refuse(tasks, &error);
     }

@@ -26,10 +26,11 @@ use super::Files;
 use super::alarm::Books;
 use super::gate::{Gate, Wait, Waiter, answer};
 use super::lease::Lease;
+use super::open::FileConnection;
 use super::pool::Job;
 use super::task::Task;
 use super::turn::Parked;
-use crate::store::connection::{Database, WriteConnection};
+use crate::store::connection::Database;
 use crate::store::place::FileName;
 use crate::store::{ActorNumber, StoreError};
 use crate::time::Instant;
@@ -75,6 +76,11 @@ pub(super) struct State {
     pub(super) doubt: Option<u64>,
     /// How many frames make the next checkpoint due.
     pub(super) due_frames: u32,
+    /// What the author said of foreign keys in this generation: the next connection is
+    /// told.
+    pub(super) foreign_keys: Option<bool>,
+    /// Whether the connection may have temporary tables, which closing would lose.
+    pub(super) has_temporary: bool,
     /// Copies that are being made through the connection.
     pub(super) copies: u32,
     /// Whether the rows are in memory, where closing would be losing them.
@@ -86,7 +92,7 @@ pub(super) struct State {
 /// Where the connection is.
 pub(super) enum Holder {
     Closed,
-    Free(WriteConnection),
+    Free(FileConnection),
     /// In the hands of a thread of the store.
     Pool,
     /// In the hands of a turn, that of this thread where it is known.
@@ -126,6 +132,8 @@ impl Slot {
             wants_close: false,
             doubt: None,
             due_frames: files.limits.log_frames,
+            foreign_keys: None,
+            has_temporary: false,
             copies: 0,
             is_memory: files.is_memory(),
             gone: None,
@@ -289,7 +297,7 @@ impl Slot {
 
 impl State {
     /// Takes the free connection.
-    pub(super) fn take(&mut self, holder: Holder) -> Option<WriteConnection> {
+    pub(super) fn take(&mut self, holder: Holder) -> Option<FileConnection> {
         if !matches!(self.holder, Holder::Free(_)) {
             return None;
         }
@@ -340,6 +348,7 @@ impl State {
     pub(super) fn may_close(&self) -> bool {
         !self.is_memory
             && self.copies == 0
+            && (!self.has_temporary || self.wants_close)
             && matches!(self.holder, Holder::Free(_))
             && self.tasks.is_empty()
             && self.turns_waiting == 0

@@ -17,7 +17,6 @@ pub(in crate::store) enum Task {
     /// open is undone first.
     Load(Read),
     /// An author's statement, or a part of a transaction that spans turns.
-    #[cfg_attr(not(feature = "faults"), allow(dead_code, reason = "for the statements of authors"))]
     Run(Run),
     /// The end of a generation's writing: the directory learns the alarm.
     Settle { reply: Reply<()> },

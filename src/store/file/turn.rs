@@ -18,6 +18,7 @@ use super::slot::{Holder, Slot, State};
 use super::task::{self, Task};
 use crate::ids::Generation;
 use crate::store::job::Reply;
+use crate::store::sql::{SqlError, SqlSession, TurnConnection};
 use crate::store::{CommitDone, StoreError, WriteBatch};
 
 /// One turn's use of its actor's file. It is taken at the turn's first statement and
@@ -105,6 +106,19 @@ impl Turn {
     #[cfg(feature = "faults")]
     pub fn number(&self, sql: &str) -> Result<i64, String> {
         self.sqlite().query_row(sql, [], |row| row.get(0)).map_err(|error| error.to_string())
+    }
+}
+
+/// What [`crate::store::sql::SqlTurn`] runs its statements on.
+impl TurnConnection for Turn {
+    fn session(&self) -> SqlSession<'_> {
+        self.lease().session()
+    }
+
+    fn begin(&self) -> Result<(), SqlError> {
+        // By the session, for it is called in the middle of an author's statement, whose
+        // rights do not reach so far.
+        self.session().begin()
     }
 }
 
