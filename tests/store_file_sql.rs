@@ -15,7 +15,7 @@ use files::*;
 use greenroom::ids::{Generation, IdSource};
 use greenroom::store::{
     ActorFile, BeginOptions, Bindings, FileLimits, RowOp, SqlDatabase, SqlError, SqlHost, SqlTurn,
-    SqlValue, SqlWork, StoreError, Turn,
+    SqlValue, SqlWork, StoreError, Turn, WriteBatch,
 };
 use greenroom::time::Clock;
 use support::*;
@@ -125,6 +125,25 @@ fn a_transaction_commits_rows_of_the_actor_with_it_or_not_at_all() {
 
     assert_eq!(count(&database), 1);
     assert_eq!(bench.state(0).unwrap(), "2");
+}
+
+#[test]
+fn a_transaction_changes_the_alarm_once_the_directory_knows() {
+    let bench = Files::new(1);
+    bench.promote(0).unwrap();
+    let database = database(&bench, 0);
+    let armed = |at| WriteBatch { alarm: Some(Some(at)), ..bench.batch(0, Vec::new()) };
+
+    let transaction = wait(database.begin(BeginOptions::default())).unwrap();
+    wait(transaction.commit_with(bench.file(0).rows(armed(1)))).unwrap_err();
+    let transaction = wait(database.begin(BeginOptions::default())).unwrap();
+    // In the middle of a transaction, too.
+    wait(bench.file(0).open_alarm()).unwrap();
+    wait(transaction.commit_with(bench.file(0).rows(armed(2)))).unwrap();
+
+    assert_eq!(bench.turn(0).number("SELECT alarm FROM _gr_file"), Ok(2));
+    wait(bench.actor(0).rest()).unwrap();
+    assert_eq!(bench.alarm(0), Some(2));
 }
 
 #[test]

@@ -9,9 +9,11 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::Files;
+use super::alarm::Books;
 use super::routes::Sent;
+use super::schema;
 use super::slot::Slot;
-use super::task::{Run, Task};
+use super::task::Task;
 use super::turn::Turn;
 use crate::ids::Generation;
 use crate::store::job::Reply;
@@ -64,7 +66,7 @@ impl ActorFile {
     /// ended it is reported as [`StoreError::Stale`].
     pub fn perform(&self, generation: Generation, work: SqlWork) {
         let slot = Arc::clone(&self.slot);
-        self.send(Box::new(move |lease| {
+        self.send(Task::Run(Box::new(move |lease| {
             let lease = match lease {
                 Ok(lease) if slot.files.fence.is_current(slot.number, generation) => lease,
                 Ok(_) => return work.perform(Err(StoreError::Stale)).finish(drop),
@@ -77,12 +79,22 @@ impl ActorFile {
             }
             let commit = lease.committed();
             ran.finish(|done| slot.wait_durable(commit, Reply::new(done)));
-        }));
+        })));
     }
 
-    /// The rows of a batch, for the commit of a transaction of the author's asynchronous
-    /// statements: they are written with it or not at all. The batch must not change the
-    /// alarm, for the directory would not hear of it first.
+    /// Resolves once the directory durably says that the alarm is open. Asked for before
+    /// [`ActorFile::rows`] of a batch that changes it; otherwise whoever commits does.
+    pub fn open_alarm(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let reply = Reply::new(Box::new(move |result| drop(answer.send(result))));
+        self.send(Task::OpenAlarm { reply });
+        async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
+    }
+
+    /// The rows and the alarm of a batch, for the commit of a transaction of the author's
+    /// asynchronous statements: they are written with it or not at all. One that changes
+    /// the alarm is refused unless [`ActorFile::open_alarm`] came before in this
+    /// generation.
     pub fn rows(&self, batch: WriteBatch) -> AlsoCommitted {
         let slot = Arc::clone(&self.slot);
         Box::new(move |sqlite| {
@@ -93,12 +105,17 @@ impl ActorFile {
                 rows::apply(sqlite, slot.number, op)
                     .map_err(|error| slot.database.fault(&error))?;
             }
-            Ok(())
+            let Some(alarm) = batch.alarm else { return Ok(()) };
+            if slot.lock().books != Books::Open {
+                let reason = "the directory does not know that the alarm changes".to_owned();
+                return Err(StoreError::Sqlite { reason }.into());
+            }
+            Ok(schema::put_alarm(sqlite, alarm).map_err(|error| slot.database.fault(&error))?)
         })
     }
 
-    fn send(&self, run: Run) {
-        match self.slot.files.send(self.slot.number, Task::Run(run)) {
+    fn send(&self, task: Task) {
+        match self.slot.files.send(self.slot.number, task) {
             Sent::Taken => {}
             Sent::Refused(task, error) => task.refuse(error),
             Sent::ToStore(task) => task.refuse(StoreError::NotFound),
@@ -138,7 +155,7 @@ impl ActorFile {
     ) -> BoxFuture<'static, Result<Result<(), String>, StoreError>> {
         let (answer, answered) = oneshot::channel();
         let slot = Arc::clone(&self.slot);
-        self.send(Box::new(move |lease| {
+        self.send(Task::Run(Box::new(move |lease| {
             let ran = lease.and_then(|lease| {
                 if !slot.files.fence.is_current(slot.number, generation) {
                     return Err(StoreError::Stale);
@@ -146,7 +163,7 @@ impl ActorFile {
                 Ok(lease.sqlite().execute_batch(sql).map_err(|error| error.to_string()))
             });
             drop(answer.send(ran));
-        }));
+        })));
         async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
     }
 }

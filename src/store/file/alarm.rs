@@ -71,10 +71,10 @@ impl Slot {
             }
             return self.wake();
         }
-        let waited = matches!(state.tasks.front(), Some(Task::Commit { batch, .. })
-            if batch.alarm.is_some());
+        // What waited for it fails, and nothing that could go on without it.
+        let waited = state.next_task().filter(|&at| state.waits_for_books(at));
         let refused =
-            failed.filter(|_| waited).and_then(|error| Some((state.tasks.pop_front()?, error)));
+            failed.zip(waited).and_then(|(error, at)| Some((state.tasks.remove(at)?, error)));
         self.schedule(state);
         self.wake();
         if let Some((task, error)) = refused {

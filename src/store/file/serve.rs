@@ -62,7 +62,7 @@ impl Slot {
             return Some(if closes { Step::Close(lease) } else { Step::Checkpoint(lease) });
         }
         let at = runnable?;
-        if at == 0 && state.waits_for_books(0) {
+        if state.waits_for_books(at) {
             state.books = Books::Opening;
             return Some(Step::OpenAlarm);
         }
@@ -106,6 +106,8 @@ impl Slot {
                 guarded("a read", || read(begun.map(|()| lease.sqlite())));
             }
             Task::Run(run) => guarded("a statement", || run(Ok(lease))),
+            // It was not taken before they were open.
+            Task::OpenAlarm { reply } => reply.send(Ok(())),
             Task::Settle { reply } => self.settle(lease, reply),
         }
     }
@@ -178,10 +180,14 @@ impl Slot {
 }
 
 impl State {
-    /// Whether this task changes the alarm and the directory must hear of it first.
+    /// Whether the directory must hear first that this task changes the alarm.
     pub(super) fn waits_for_books(&self, at: usize) -> bool {
-        matches!(&self.tasks[at], Task::Commit { batch, .. } if batch.alarm.is_some())
-            && self.books != Books::Open
+        let needs_books = match &self.tasks[at] {
+            Task::Commit { batch, .. } => batch.alarm.is_some(),
+            Task::OpenAlarm { .. } => true,
+            _ => false,
+        };
+        needs_books && self.books != Books::Open
     }
 
     /// The task at `at`, and if that is a commit those right behind it.

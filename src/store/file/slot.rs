@@ -328,16 +328,19 @@ impl State {
                 || self.is_checkpoint_due())
     }
 
-    /// Which task is next (invariant 2).
-    pub(super) fn runnable(&self) -> Option<usize> {
+    /// Which task is next (invariant 2), whether it can be done or not.
+    pub(super) fn next_task(&self) -> Option<usize> {
         if self.in_transaction {
             return self.tasks.iter().position(Task::may_join);
         }
-        match self.tasks.front()? {
-            Task::Commit { batch, .. } if batch.alarm.is_some() && self.books.is_moving() => None,
-            Task::Settle { .. } if self.books.is_moving() => None,
-            _ => Some(0),
-        }
+        (!self.tasks.is_empty()).then_some(0)
+    }
+
+    /// Which task is next and can be done.
+    pub(super) fn runnable(&self) -> Option<usize> {
+        let at = self.next_task()?;
+        let waits = self.waits_for_books(at) || matches!(self.tasks[at], Task::Settle { .. });
+        (!(waits && self.books.is_moving())).then_some(at)
     }
 
     /// Whether the log is to be copied whatever else there is to do.

@@ -18,6 +18,8 @@ pub(in crate::store) enum Task {
     Load(Read),
     /// An author's statement, or a part of a transaction that spans turns.
     Run(Run),
+    /// Waits until the directory says that the alarm is open.
+    OpenAlarm { reply: Reply<()> },
     /// The end of a generation's writing: the directory learns the alarm.
     Settle { reply: Reply<()> },
 }
@@ -30,19 +32,25 @@ impl Task {
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::Commit { batch, .. } => batch.weight(),
-            Self::Read(_) | Self::Load(_) | Self::Run(_) | Self::Settle { .. } => 0,
+            Self::Read(_)
+            | Self::Load(_)
+            | Self::Run(_)
+            | Self::OpenAlarm { .. }
+            | Self::Settle { .. } => 0,
         }
     }
 
     /// Whether it may be done while a transaction that spans turns is open.
     pub(super) fn may_join(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Load(_))
+        matches!(self, Self::Run(_) | Self::Load(_) | Self::OpenAlarm { .. })
     }
 
     /// Ends it undone.
     pub(in crate::store) fn refuse(self, error: StoreError) {
         match self {
-            Self::Commit { reply, .. } | Self::Settle { reply } => reply.send(Err(error)),
+            Self::Commit { reply, .. } | Self::OpenAlarm { reply } | Self::Settle { reply } => {
+                reply.send(Err(error));
+            }
             Self::Read(read) | Self::Load(read) => read(Err(error)),
             Self::Run(run) => run(Err(error)),
         }
