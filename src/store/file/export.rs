@@ -3,7 +3,8 @@
 //! # Invariants
 //!
 //! 1. The copy appears under its name whole and durable, or not at all.
-//! 2. It holds one moment, and nothing that is not durable where it comes from.
+//! 2. It holds one moment, everything that was sent before the copy was asked for, and
+//!    nothing that is not durable where it comes from.
 //! 3. An actor that has a file is copied in steps, each a lease of its own: turns and
 //!    commits go on between them, and SQLite brings the copy up to date with what the
 //!    same connection writes.
@@ -143,6 +144,9 @@ impl Files {
     /// Says where the actor was afterwards; the copy is finished if that is the shared
     /// store.
     fn export_small(&self, number: ActorNumber, target: &Target) -> Result<Place, StoreError> {
+        if self.queue.is_pending(number) {
+            self.wait_for_the_last_batch()?;
+        }
         fs::write(&target.unfinished, image()?).map_err(|error| target.fault(&error))?;
         let database = target.database();
         let copied = target.open()?;

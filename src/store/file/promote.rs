@@ -151,7 +151,7 @@ impl Files {
     }
 
     /// Returns once every batch that was taken before is answered.
-    fn wait_for_the_last_batch(&self) -> Result<(), StoreError> {
+    pub(super) fn wait_for_the_last_batch(&self) -> Result<(), StoreError> {
         let (answer, answered) = mpsc::channel();
         self.queue.push_read(Box::new(move |sqlite| drop(answer.send(sqlite.map(drop)))));
         answered.recv().unwrap_or(Err(StoreError::Closed))

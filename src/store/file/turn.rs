@@ -75,7 +75,8 @@ impl Turn {
                 return lease.commit(&batch, reply);
             }
             // Whoever ends what is on its way takes the parked turn up.
-            state.holder = Holder::Pool;
+            // Not the pool's before that: a thread that needs room must not wait for it.
+            state.holder = Holder::Turn(None);
             state.parked = Some(Parked { lease, batch, reply });
             let opens = state.books == Books::Exact;
             if opens {
