@@ -165,7 +165,11 @@ impl Slot {
         if !self.files.fence.is_current(self.number, generation) {
             return Err(StoreError::Stale);
         }
-        let (mut lease, commits) = self.lease_for_turn()?;
+        let leased = self.lease_for_turn();
+        let (mut lease, commits) = leased.inspect_err(|_| {
+            // The pool has let a turn pass that does not come.
+            self.schedule(self.lock());
+        })?;
         if !lease.is_open() {
             self.files.take_room(self);
             if let Err(error) = lease.open() {
@@ -210,7 +214,15 @@ impl Slot {
                     return Err(StoreError::TransactionOpen { path: self.database.label() });
                 }
                 // An earlier commit of the actor waits for the directory.
-                _ if state.has_unready_commit() => state = self.wait(state),
+                _ if state.has_unready_commit() => {
+                    if state.is_scheduled || state.books.is_moving() {
+                        state = self.wait(state);
+                    } else {
+                        // The pool let this turn pass, which now has to let the pool pass.
+                        self.schedule(state);
+                        state = self.lock();
+                    }
+                }
                 _ => break,
             }
         }
