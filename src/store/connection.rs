@@ -24,7 +24,7 @@ const WRITER_STATEMENTS: usize = 128;
 const READER_STATEMENTS: usize = 32;
 
 /// A flush that also empties the drive's own cache, where the usual one does not.
-const FULL_FLUSH: &str = if cfg!(target_os = "macos") {
+pub(super) const FULL_FLUSH: &str = if cfg!(target_os = "macos") {
     "PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;"
 } else {
     ""
@@ -92,10 +92,7 @@ impl Database {
     }
 
     /// Gives a connection the settings of the one that writes.
-    pub(super) fn set_up_writer(
-        &self,
-        mut sqlite: Connection,
-    ) -> rusqlite::Result<WriteConnection> {
+    pub(super) fn set_up_writer(&self, sqlite: Connection) -> rusqlite::Result<WriteConnection> {
         sqlite.set_prepared_statement_cache_capacity(WRITER_STATEMENTS);
         // The page size comes first: it is fixed once the log is on.
         sqlite.execute_batch(
@@ -122,15 +119,8 @@ impl Database {
             )?;
             sqlite.execute_batch(FULL_FLUSH)?;
         }
-        let (frames, has_grown) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
-        let (count, grown) = (Arc::clone(&frames), Arc::clone(&has_grown));
         // After the pragma above, which would replace the hook.
-        sqlite.wal_hook(Some(move |_: &mut Wal, frames: std::ffi::c_int| {
-            count.store(u32::try_from(frames).unwrap_or(0), Ordering::Relaxed);
-            grown.store(true, Ordering::Relaxed);
-            Ok(())
-        }))?;
-        Ok(WriteConnection { sqlite, frames, has_grown })
+        WriteConnection::watch(sqlite)
     }
 
     /// Opens a connection that can only read. The file must exist.
@@ -189,6 +179,23 @@ pub(super) fn is_certain(error: &rusqlite::Error) -> bool {
 }
 
 impl WriteConnection {
+    /// Watches how the log grows. The pragma `wal_autocheckpoint` must come before.
+    pub(super) fn watch(mut sqlite: Connection) -> rusqlite::Result<Self> {
+        let (frames, has_grown) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
+        let (count, grown) = (Arc::clone(&frames), Arc::clone(&has_grown));
+        sqlite.wal_hook(Some(move |_: &mut Wal, frames: std::ffi::c_int| {
+            count.store(u32::try_from(frames).unwrap_or(0), Ordering::Relaxed);
+            grown.store(true, Ordering::Relaxed);
+            Ok(())
+        }))?;
+        Ok(Self { sqlite, frames, has_grown })
+    }
+
+    /// How many frames the log had after the last commit that wrote any.
+    pub(super) fn frames(&self) -> u32 {
+        self.frames.load(Ordering::Relaxed)
+    }
+
     /// Notes how many frames the log has.
     pub(super) fn count_frames(&self, counters: &Counters) {
         let frames = self.frames.load(Ordering::Relaxed);

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::connection::Database;
 use super::job::Created;
+use super::place::FileName;
 use super::{ActorNumber, ActorRow, AlarmRow, ListFilter, NewActor, Place, StoreError};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
@@ -83,6 +84,20 @@ pub(super) fn find_by_id(
     sqlite
         .prepare_cached(select!("id = ?1"))
         .and_then(|mut query| query.query_row([id.to_bytes()], Stored::read).optional())
+        .map_err(|error| database.fault(&error))?
+        .map(|stored| stored.check(database))
+        .transpose()
+}
+
+/// The actor of this number.
+pub(super) fn find_by_number(
+    sqlite: &Connection,
+    database: &Database,
+    number: ActorNumber,
+) -> Result<Option<ActorRow>, StoreError> {
+    sqlite
+        .prepare_cached(select!("num = ?1"))
+        .and_then(|mut query| query.query_row([number.0], Stored::read).optional())
         .map_err(|error| database.fault(&error))?
         .map(|stored| stored.check(database))
         .transpose()
@@ -215,14 +230,27 @@ pub(super) fn create(
     Ok(Created { row, created: true })
 }
 
-/// Ends an actor; its rows become garbage. Says whether it existed.
-pub(super) fn destroy(sqlite: &Connection, number: ActorNumber) -> rusqlite::Result<bool> {
-    let deleted =
-        sqlite.prepare_cached("DELETE FROM directory WHERE num = ?1")?.execute([number.0])?;
-    if deleted > 0 {
-        sqlite.prepare_cached("INSERT INTO garbage (num) VALUES (?1)")?.execute([number.0])?;
-    }
-    Ok(deleted > 0)
+/// Ends an actor; its rows become garbage. `None` if it did not exist, else the file
+/// that it leaves, if it had one.
+pub(super) fn destroy(
+    sqlite: &Connection,
+    database: &Database,
+    number: ActorNumber,
+) -> Result<Option<Option<FileName>>, ApplyError> {
+    let found = find_by_number(sqlite, database, number).map_err(ApplyError::Refused)?;
+    let Some(row) = found else { return Ok(None) };
+    sqlite.prepare_cached("DELETE FROM directory WHERE num = ?1")?.execute([number.0])?;
+    put_garbage(sqlite, number)?;
+    Ok(Some(FileName::of(&row)))
+}
+
+/// Leaves an actor's rows to the sweep. Those that it left when it moved to its own
+/// file may still be waiting for it.
+pub(super) fn put_garbage(sqlite: &Connection, number: ActorNumber) -> rusqlite::Result<()> {
+    sqlite
+        .prepare_cached("INSERT OR IGNORE INTO garbage (num) VALUES (?1)")?
+        .execute([number.0])?;
+    Ok(())
 }
 
 /// Writes the generation into the row of an actor that lives in the shared

@@ -81,6 +81,18 @@ pub enum StoreError {
         /// What SQLite said.
         reason: String,
     },
+    /// The file of an actor that the directory names is not there.
+    #[error("the actor file {path} is missing")]
+    FileMissing {
+        /// The file.
+        path: String,
+    },
+    /// A transaction that spans turns is open on the actor's file.
+    #[error("a transaction is open on {path}")]
+    TransactionOpen {
+        /// The file.
+        path: String,
+    },
     /// The folder cannot be used.
     #[error("cannot use {path}: {reason}")]
     Io {
@@ -111,6 +123,8 @@ impl Coded for StoreError {
             Self::Locked { .. } => "locked",
             Self::NewerSchema { .. } => "newer_schema",
             Self::Corrupt { .. } => "corrupt",
+            Self::FileMissing { .. } => "file_missing",
+            Self::TransactionOpen { .. } => return ErrorCode::new("sqlite", "transaction_open"),
             Self::Io { .. } => "io",
             Self::Sqlite { .. } => return ErrorCode::INTERNAL,
         };
@@ -125,7 +139,9 @@ impl Coded for StoreError {
             Self::NewerSchema { path, found, supported } => {
                 Some(json!({ "path": path, "found": found, "supported": supported }))
             }
-            Self::Full { path } | Self::Busy { path } => Some(json!({ "path": path })),
+            Self::Full { path } | Self::Busy { path } | Self::FileMissing { path } => {
+                Some(json!({ "path": path }))
+            }
             Self::OutcomeUnknown { path, reason }
             | Self::Down { path, reason }
             | Self::Corrupt { path, reason }
@@ -133,7 +149,11 @@ impl Coded for StoreError {
             Self::Overloaded { waiting_bytes, limit_bytes } => {
                 Some(json!({ "waitingBytes": waiting_bytes, "limitBytes": limit_bytes }))
             }
-            Self::Stale | Self::NotFound | Self::Closed | Self::Sqlite { .. } => None,
+            Self::Stale
+            | Self::NotFound
+            | Self::Closed
+            | Self::TransactionOpen { .. }
+            | Self::Sqlite { .. } => None,
         }
     }
 }

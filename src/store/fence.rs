@@ -33,6 +33,8 @@ struct Entry {
     generation: Generation,
     /// Whether the directory row has been seen and given this generation.
     confirmed: bool,
+    /// Whether the actor left the shared store while this generation lived.
+    moved: bool,
 }
 
 /// What the fence says of a batch.
@@ -65,7 +67,7 @@ impl Fence {
         // Counted under the lock, so that the later start has the larger number.
         let start = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
         let generation = numbered(self.epoch, start);
-        current.insert(number, Entry { generation, confirmed: false });
+        current.insert(number, Entry { generation, confirmed: false, moved: false });
         generation
     }
 
@@ -85,12 +87,28 @@ impl Fence {
         self.current.lock().remove(&number).map(|entry| entry.generation)
     }
 
+    /// What a batch of this generation may do in the shared store.
     pub(super) fn standing(&self, number: ActorNumber, generation: Generation) -> Standing {
         match self.current.lock().get(&number) {
             None => Standing::Unknown,
-            Some(entry) if entry.generation != generation => Standing::Stale,
+            Some(entry) if entry.generation != generation || entry.moved => Standing::Stale,
             Some(Entry { confirmed: true, .. }) => Standing::Confirmed,
             Some(_) => Standing::Unconfirmed,
+        }
+    }
+
+    /// Whether the generation is current, wherever its actor's rows are.
+    pub(super) fn is_current(&self, number: ActorNumber, generation: Generation) -> bool {
+        self.current.lock().get(&number).is_some_and(|entry| entry.generation == generation)
+    }
+
+    /// Notes that the actor has left the shared store: nothing of this generation is
+    /// written there any more.
+    pub(super) fn move_away(&self, number: ActorNumber, generation: Generation) {
+        if let Some(entry) = self.current.lock().get_mut(&number)
+            && entry.generation == generation
+        {
+            entry.moved = true;
         }
     }
 

@@ -21,6 +21,7 @@ use super::StoreError;
 
 const LOCK_FILE: &str = "lock";
 const DATABASE_FILE: &str = "actors.db";
+const ACTORS_FOLDER: &str = "actors";
 
 /// What the lock file says of its holder. For messages only: the lock is what counts.
 #[derive(Debug, Serialize, Deserialize)]
@@ -87,6 +88,11 @@ impl Folder {
         Ok(())
     }
 
+    /// Where the files of actors are.
+    pub(super) fn actors(&self) -> PathBuf {
+        self.path.join(ACTORS_FOLDER)
+    }
+
     /// Makes the names of the files in the folder durable.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         sync_directory(&self.path).map_err(|error| unusable(&self.path, &error))
@@ -117,12 +123,12 @@ fn locked(path: &Path, lock: &mut File) -> StoreError {
     StoreError::Locked { path: path.display().to_string(), owner: name, pid }
 }
 
-fn unusable(path: &Path, error: &std::io::Error) -> StoreError {
+pub(super) fn unusable(path: &Path, error: &std::io::Error) -> StoreError {
     StoreError::Io { path: path.display().to_string(), reason: error.to_string() }
 }
 
 /// Creates `path` and its missing parents; each new name is durable on return.
-fn create_durably(path: &Path) -> std::io::Result<()> {
+pub(super) fn create_durably(path: &Path) -> std::io::Result<()> {
     let mut missing = Vec::new();
     let mut at = Some(path);
     while let Some(folder) = at {
@@ -143,14 +149,14 @@ fn create_durably(path: &Path) -> std::io::Result<()> {
 }
 
 #[cfg(unix)]
-fn sync_directory(path: &Path) -> std::io::Result<()> {
+pub(super) fn sync_directory(path: &Path) -> std::io::Result<()> {
     File::open(path)?.sync_all()
 }
 
 /// Elsewhere a directory cannot be opened as a file; the file system orders its
 /// names itself.
 #[cfg(not(unix))]
-fn sync_directory(_path: &Path) -> std::io::Result<()> {
+pub(super) fn sync_directory(_path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use super::directory::{self, ApplyError};
 use super::faults::{CrashPoint, Faults};
 use super::fence::{Fence, Standing, epoch_of};
 use super::job::Write;
+use super::place::{self, PlaceChange};
 use super::stats::Counters;
 use super::{ActorNumber, StoreError, WriteBatch, rows};
 use crate::ids::Generation;
@@ -234,9 +235,16 @@ impl Committer<'_> {
                 *made = Some(directory::create(self.sqlite(), self.database, actor)?);
                 Ok(())
             }
-            Write::Destroy { number, existed, .. } => {
-                *existed = directory::destroy(self.sqlite(), *number)?;
+            Write::Destroy { number, existed, file, .. } => {
+                let destroyed = directory::destroy(self.sqlite(), self.database, *number)?;
+                (*existed, *file) = (destroyed.is_some(), destroyed.flatten());
                 Ok(())
+            }
+            Write::Place { number, change, .. } => {
+                if destroyed.contains(number) {
+                    return Err(ApplyError::Refused(StoreError::NotFound));
+                }
+                self.apply_place(*number, *change)
             }
             Write::Sweep { more } => {
                 *more = rows::sweep(self.sqlite(), SWEEP_ROWS)?;
@@ -258,6 +266,22 @@ impl Committer<'_> {
         }
         if let Some(alarm) = batch.alarm {
             directory::put_alarm(self.sqlite(), number, alarm)?;
+        }
+        Ok(())
+    }
+
+    fn apply_place(&self, number: ActorNumber, change: PlaceChange) -> Result<(), ApplyError> {
+        let sqlite = self.sqlite();
+        match change {
+            PlaceChange::MoveToFile { generation, n } => {
+                let standing = self.fence.standing(number, generation);
+                let is_current = matches!(standing, Standing::Confirmed | Standing::Unconfirmed);
+                if !is_current || !place::move_to_file(sqlite, number, n)? {
+                    return Err(self.absent(number)?);
+                }
+            }
+            PlaceChange::OpenAlarm => place::open_alarm(sqlite, number)?,
+            PlaceChange::SettleAlarm { alarm } => place::settle_alarm(sqlite, number, alarm)?,
         }
         Ok(())
     }

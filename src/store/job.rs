@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::Connection;
 
+use super::place::{FileName, PlaceChange};
 use super::{ActorNumber, ActorRow, NewActor, StoreError, WriteBatch};
 
 /// What [`super::SharedStore::create`] found or made.
@@ -37,8 +38,11 @@ pub(super) enum Write {
     Commit { number: ActorNumber, batch: WriteBatch, reply: Reply<()> },
     /// A new actor; `made` is what the last application found or made.
     Create { actor: NewActor, made: Option<Created>, reply: Reply<Created> },
-    /// The end of an actor; `existed` is what the last application found.
-    Destroy { number: ActorNumber, existed: bool, reply: Reply<bool> },
+    /// The end of an actor; `existed` and `file`, its own file if it has one, are what
+    /// the last application found.
+    Destroy { number: ActorNumber, existed: bool, file: Option<FileName>, reply: Reply<bool> },
+    /// A change of what the directory says of an actor's file.
+    Place { number: ActorNumber, change: PlaceChange, reply: Reply<()> },
     /// A slice of what destroyed actors left; `more` says whether any remains.
     Sweep { more: bool },
 }
@@ -90,14 +94,16 @@ impl Write {
         match self {
             Self::Commit { batch, .. } => batch.weight(),
             Self::Create { actor, .. } => ROW + actor.input.as_ref().map_or(0, bytes::Bytes::len),
-            Self::Destroy { .. } | Self::Sweep { .. } => ROW,
+            Self::Destroy { .. } | Self::Place { .. } | Self::Sweep { .. } => ROW,
         }
     }
 
     /// Whose later readings must see it.
     pub(super) fn number(&self) -> Option<ActorNumber> {
         match self {
-            Self::Commit { number, .. } | Self::Destroy { number, .. } => Some(*number),
+            Self::Commit { number, .. }
+            | Self::Destroy { number, .. }
+            | Self::Place { number, .. } => Some(*number),
             Self::Create { .. } | Self::Sweep { .. } => None,
         }
     }
@@ -105,7 +111,7 @@ impl Write {
     /// Answers; `Ok` means that the last application is durable.
     pub(super) fn answer(self, result: Result<(), StoreError>) {
         match self {
-            Self::Commit { reply, .. } => reply.send(result),
+            Self::Commit { reply, .. } | Self::Place { reply, .. } => reply.send(result),
             Self::Create { made, reply, .. } => {
                 reply.send(result.map(|()| made.expect("a creation that was applied has a row")))
             }

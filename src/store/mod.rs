@@ -1,5 +1,5 @@
 //! Where what was acknowledged is kept: one shared SQLite database for the
-//! directory and all small actors, later also a file for an actor that needs one.
+//! directory and all small actors, and a file for each actor that needs one.
 //!
 //! The rest of the crate sees this module's public face only: the trait
 //! [`ActorStore`] for one actor, [`SharedStore`] for the directory, and the types
@@ -18,18 +18,21 @@
 //!    "certainly not committed"; [`StoreError::OutcomeUnknown`] means that only
 //!    recovery can tell.
 
+mod actor;
 mod checkpoint;
 mod connection;
 mod directory;
 mod error;
 pub mod faults;
 mod fence;
+mod file;
 mod folder;
 mod group;
 mod job;
 mod kv;
 mod messages;
 mod options;
+mod place;
 mod queue;
 mod readers;
 mod rows;
@@ -44,10 +47,12 @@ mod yardstick;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 
 pub use self::error::StoreError;
 pub use self::faults::Faults;
+pub use self::file::{ActorFile, FileFaults, FileLimits, FileStats, FileStep, PromotionStep, Turn};
 pub use self::job::Created;
 pub use self::kv::{KeyRange, KvQuery};
 pub use self::messages::{
@@ -235,10 +240,10 @@ impl WriteBatch {
 }
 
 /// Hears how a commit ended, exactly once. It must not block and must not wait
-/// for the store. It is called on the store's writer thread, except for a batch
+/// for the store. It is called on a thread of the store, except for a batch
 /// that is refused at once ([`StoreError::Overloaded`], [`StoreError::Down`],
-/// [`StoreError::Closed`]): that is heard on the calling thread, before
-/// [`ActorStore::commit`] returns.
+/// [`StoreError::Closed`]) and for some of an actor's own file: those are heard on
+/// the calling thread, before [`ActorStore::commit`] returns.
 pub type CommitDone = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// What the core sees of the place that keeps one actor. The shared store and an
@@ -291,6 +296,18 @@ pub trait ActorStore: Send + Sync + 'static {
     /// A batch that fails stops none behind it: whoever must not write past a
     /// failure waits for each answer, or revokes the generation.
     fn commit(&self, batch: WriteBatch, done: CommitDone);
+
+    /// Called when a generation has committed its last batch and heard its end: the place
+    /// puts its books in order, so that whoever wakes the actor knows its alarm, and lets
+    /// go of what it holds for it. The actor has not gone to sleep before this resolves.
+    fn rest(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+        futures::future::ready(Ok(())).boxed()
+    }
+
+    /// The actor's own file, where it has one.
+    fn file(&self) -> Option<ActorFile> {
+        None
+    }
 }
 
 /// Commits and waits for the answer.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::faults::Faults;
+use super::file::{FileFaults, FileLimits};
 use super::{ActorNumber, StoreError};
 use crate::ids::Generation;
 use crate::time::Clock;
@@ -50,8 +51,12 @@ pub struct StoreOptions {
     pub limits: StoreLimits,
     /// How many threads read; at least 1, and unused in memory.
     pub readers: usize,
+    /// How many files of actors are open at once, and how many threads serve them.
+    pub files: FileLimits,
     /// Faults to come; only tests have any.
     pub faults: Faults,
+    /// Faults of actor files to come; only tests have any.
+    pub file_faults: FileFaults,
 }
 
 impl StoreOptions {
@@ -62,7 +67,9 @@ impl StoreOptions {
             observer: None,
             limits: StoreLimits::default(),
             readers: 2,
+            files: FileLimits::default(),
             faults: Faults::default(),
+            file_faults: FileFaults::default(),
         }
     }
 }
@@ -72,6 +79,7 @@ impl fmt::Debug for StoreOptions {
         f.debug_struct("StoreOptions")
             .field("limits", &self.limits)
             .field("readers", &self.readers)
+            .field("files", &self.files)
             .finish_non_exhaustive()
     }
 }
@@ -85,6 +93,13 @@ pub trait StoreObserver: Send + Sync {
     /// did, and has ended; it is told before those writes are answered.
     fn failed_stop(&self, revoked: &[(ActorNumber, Generation)]) {
         let _ = revoked;
+    }
+
+    /// One actor's file failed: a commit or a sync of it ended in the unknown. Its
+    /// generation, if it had one, has ended; it is told before what waited is answered.
+    /// Told on a thread of the files.
+    fn file_failed(&self, number: ActorNumber, ended: Option<Generation>, error: &StoreError) {
+        let _ = (number, ended, error);
     }
 
     /// The store was reopened: what is read from here on is the truth. Told before

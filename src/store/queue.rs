@@ -75,19 +75,23 @@ impl Queue {
 
     /// Takes a write. One that is refused is answered here, on the caller's thread.
     pub(super) fn push(&self, write: Write) {
-        let refusal = {
-            let mut state = self.state.lock();
-            match state.refusal(write.weight(), self.limit_bytes) {
-                Some(refusal) => refusal,
-                None => {
-                    state.enqueue(write);
-                    drop(state);
-                    self.came.notify_one();
-                    return;
-                }
-            }
-        };
-        write.answer(Err(refusal));
+        if let Err(refused) = self.try_push(write) {
+            let (write, refusal) = *refused;
+            write.answer(Err(refusal));
+        }
+    }
+
+    /// Takes a write, or gives it back with the reason why not, unanswered.
+    pub(super) fn try_push(&self, write: Write) -> Result<(), Box<(Write, StoreError)>> {
+        let mut state = self.state.lock();
+        if let Some(refusal) = state.refusal(write.weight(), self.limit_bytes) {
+            drop(state);
+            return Err(Box::new((write, refusal)));
+        }
+        state.enqueue(write);
+        drop(state);
+        self.came.notify_one();
+        Ok(())
     }
 
     /// Takes a reading, to be served on the write connection after everything

@@ -29,18 +29,36 @@ const SWEPT: [&str; 11] = [
     "DELETE FROM _gr_actor WHERE num = ?1 AND ?2 > 0",
 ];
 
-/// Reads what is stored of an actor that lives in the shared store.
+/// Which kind of database is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// The shared one.
+    Store,
+    /// An actor's own.
+    File,
+}
+
+/// Reads what is stored of an actor. In the shared store the directory says whether it
+/// exists, in its own file the file does.
 pub(super) fn load(
     sqlite: &Connection,
     database: &Database,
     number: ActorNumber,
+    home: Home,
 ) -> Result<ActorRecord, StoreError> {
+    const IN_STORE: &str =
+        "SELECT _gr_actor.has_initialized, _gr_actor.input, _gr_state.state, directory.alarm
+         FROM directory LEFT JOIN _gr_actor USING (num) LEFT JOIN _gr_state USING (num)
+         WHERE num = ?1";
+    const IN_FILE: &str =
+        "SELECT _gr_actor.has_initialized, _gr_actor.input, _gr_state.state, _gr_file.alarm
+         FROM _gr_file LEFT JOIN _gr_actor USING (num) LEFT JOIN _gr_state USING (num)
+         WHERE num = ?1";
     let found = sqlite
-        .prepare_cached(
-            "SELECT _gr_actor.has_initialized, _gr_actor.input, _gr_state.state, directory.alarm
-             FROM directory LEFT JOIN _gr_actor USING (num) LEFT JOIN _gr_state USING (num)
-             WHERE num = ?1",
-        )
+        .prepare_cached(match home {
+            Home::Store => IN_STORE,
+            Home::File => IN_FILE,
+        })
         .and_then(|mut query| {
             query
                 .query_row([number.0], |row| {

@@ -22,7 +22,8 @@ pub(super) type Migration = &'static str;
 /// * `store_meta`: one row for the database.
 /// * `directory`: one row per actor. `num` is never used twice. `place` is 0 for
 ///   the shared store, else the number of the actor's file. `generation` is the
-///   last one that wrote, for people; the fence is in memory.
+///   last one that wrote, for people; the fence is in memory. `alarm_open` is 1 while
+///   the alarm of an actor that has its own file may differ from the one in that file.
 /// * `_gr_actor`: what seldom changes, apart from `_gr_state` so that a save dirties
 ///   few pages. `_gr_state` is a rowid table, so that large values overflow late.
 /// * `_gr_kv`: the keys and values of authors, in the order of the bytes of the keys.
@@ -77,7 +78,14 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         PRIMARY KEY (num, key)
     ) STRICT, WITHOUT ROWID;
 ",
-    "
+    QUEUE,
+    SCHEDULE,
+    "CREATE INDEX directory_alarm_open ON directory (num) WHERE alarm_open <> 0",
+];
+
+/// Messages that wait, messages that are dead, keys that were sent. Also a step of the
+/// files of actors.
+pub(super) const QUEUE: Migration = "
     CREATE TABLE _gr_queue_next (
         num INTEGER PRIMARY KEY,
         next_id INTEGER NOT NULL
@@ -111,9 +119,11 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         id INTEGER NOT NULL,
         sent_at INTEGER NOT NULL,
         PRIMARY KEY (num, name, key)
-    ) STRICT, WITHOUT ROWID;
-",
-    "
+    ) STRICT, WITHOUT ROWID;";
+
+/// Schedules, what they started, and the deadline of the run handler. Also a step of the
+/// files of actors.
+pub(super) const SCHEDULE: Migration = "
     CREATE TABLE _gr_schedule_events (
         num INTEGER NOT NULL,
         event_id TEXT NOT NULL,
@@ -177,9 +187,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     CREATE TABLE _gr_run_wake (
         num INTEGER PRIMARY KEY,
         wake_at INTEGER NOT NULL
-    ) STRICT;
-",
-];
+    ) STRICT;";
 
 /// Reads the version, zero of an empty database, and refuses what invariant 3
 /// forbids to write.

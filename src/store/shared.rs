@@ -9,18 +9,20 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
+use super::actor::Actor;
 use super::connection::Database;
 use super::fence::Fence;
+use super::file::{self, ActorFile, ActorsFolder, FileStats, Files, Surroundings};
 use super::folder::Folder;
 use super::job::{Created, Read, Reply, Write};
 use super::options::{StoreLocation, StoreOptions};
@@ -29,9 +31,8 @@ use super::readers::Readers;
 use super::stats::{Counters, StoreStats};
 use super::writer::Writer;
 use super::{
-    ActorNumber, ActorRecord, ActorRow, ActorStore, ActorStoreRef, AlarmRow, CommitDone,
-    DeadLetter, HistoryRow, KvQuery, ListFilter, MessageId, NewActor, StoreError, WriteBatch,
-    directory, kv, messages, rows, schedule, schema,
+    ActorNumber, ActorRow, ActorStoreRef, AlarmRow, ListFilter, NewActor, StoreError, directory,
+    place, rows, schema,
 };
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
@@ -45,7 +46,7 @@ thread_local! {
 /// An open store. It is closed by [`SharedStore::close`] or with its last
 /// handle; every [`ActorStoreRef`] counts as one.
 pub struct SharedStore {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// Taken by the drop that waits for it.
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -53,8 +54,9 @@ pub struct SharedStore {
 /// What handles and threads share.
 pub(super) struct Shared {
     pub(super) database: Arc<Database>,
-    pub(super) queue: Queue,
-    pub(super) fence: Fence,
+    pub(super) queue: Arc<Queue>,
+    pub(super) fence: Arc<Fence>,
+    pub(super) files: Arc<Files>,
     pub(super) counters: Counters,
     /// `None` in memory, where the writer reads.
     pub(super) readers: Option<Arc<Readers>>,
@@ -68,6 +70,7 @@ impl SharedStore {
     /// A folder that has an owner is refused at once with [`StoreError::Locked`].
     /// Whoever wants to wait for it calls again later, on its own clock.
     pub fn open(location: StoreLocation, options: StoreOptions) -> Result<Arc<Self>, StoreError> {
+        file::configure();
         let (folder, database) = match &location {
             StoreLocation::Memory => (None, Database::Memory),
             StoreLocation::Folder(path) => {
@@ -80,9 +83,15 @@ impl SharedStore {
         let connection = database.open_writer()?;
         schema::migrate(&connection.sqlite, &database, schema::MIGRATIONS)?;
         let epoch = schema::raise_epoch(&connection.sqlite, &database)?;
+        let mut actors = None;
         if let Some(folder) = &folder {
             folder.sync()?;
+            let folder = ActorsFolder::new(folder.actors());
+            folder.sweep(&connection.sqlite, &database)?;
+            actors = Some(folder);
         }
+        let open_alarms =
+            place::open_alarms(&connection.sqlite).map_err(|error| database.fault(&error))?;
 
         let has_garbage =
             rows::has_garbage(&connection.sqlite).map_err(|error| database.fault(&error))?;
@@ -99,10 +108,25 @@ impl SharedStore {
                 (Some(readers), threads)
             }
         };
+        let store = Arc::new(database.clone());
+        let queue = Arc::new(Queue::new(options.limits.queue_bytes));
+        let fence = Arc::new(Fence::new(epoch));
+        let files = Files::new(
+            &options,
+            Surroundings {
+                folder: actors,
+                store: Arc::clone(&store),
+                queue: Arc::clone(&queue),
+                fence: Arc::clone(&fence),
+                readers: readers.clone(),
+                open_alarms,
+            },
+        );
         let shared = Arc::new(Shared {
-            database: Arc::new(database.clone()),
-            queue: Queue::new(options.limits.queue_bytes),
-            fence: Fence::new(epoch),
+            database: store,
+            queue,
+            fence,
+            files,
             counters: Counters::default(),
             readers,
             closed: watch::Sender::new(false),
@@ -136,7 +160,7 @@ impl SharedStore {
         key: &ActorKey,
     ) -> BoxFuture<'static, Result<Option<ActorRow>, StoreError>> {
         let (name, key) = (name.clone(), key.encode());
-        self.shared.read(move |sqlite, database| directory::find(sqlite, database, &name, &key))
+        self.shared.find(move |sqlite, database| directory::find(sqlite, database, &name, &key))
     }
 
     /// The actor of this id.
@@ -144,7 +168,7 @@ impl SharedStore {
         &self,
         id: ActorId,
     ) -> BoxFuture<'static, Result<Option<ActorRow>, StoreError>> {
-        self.shared.read(move |sqlite, database| directory::find_by_id(sqlite, database, id))
+        self.shared.find(move |sqlite, database| directory::find_by_id(sqlite, database, id))
     }
 
     /// The actors that the filter asks for, in the order of their creation. Long
@@ -163,6 +187,7 @@ impl SharedStore {
                 let found = shared
                     .read(move |sqlite, database| directory::list(sqlite, database, &slice))
                     .await?;
+                found.iter().for_each(|row| shared.files.note(row));
                 let is_last = found.len() < filter.limit as usize;
                 left -= filter.limit;
                 filter.after = found.last().map(|row| row.number).or(filter.after);
@@ -209,14 +234,17 @@ impl SharedStore {
 
     /// Makes an actor, durably, unless one of its name and key exists.
     pub fn create(&self, actor: NewActor) -> BoxFuture<'static, Result<Created, StoreError>> {
-        self.shared.write(|reply| Write::Create { actor, made: None, reply })
+        let created = self.shared.write(|reply| Write::Create { actor, made: None, reply });
+        let files = Arc::clone(&self.shared.files);
+        async move { created.await.inspect(|created| files.note(&created.row)) }.boxed()
     }
 
     /// Removes an actor from the directory, durably; says whether it was there.
     /// Its generation ends with it: later batches are [`StoreError::NotFound`].
     /// Its rows are swept afterwards.
     pub fn destroy(&self, number: ActorNumber) -> BoxFuture<'static, Result<bool, StoreError>> {
-        self.shared.write(|reply| Write::Destroy { number, existed: false, reply })
+        let (existed, file) = (false, None);
+        self.shared.write(|reply| Write::Destroy { number, existed, file, reply })
     }
 
     /// Begins a generation of an actor and ends the one before: what that one
@@ -231,14 +259,97 @@ impl SharedStore {
         self.shared.fence.revoke(number, generation)
     }
 
-    /// The place that keeps this actor.
+    /// The place that keeps this actor, which must have been found or made through this
+    /// store. The handle follows the actor into its own file.
     pub fn actor(self: &Arc<Self>, number: ActorNumber) -> ActorStoreRef {
-        Arc::new(SharedActor { store: Arc::clone(self), number })
+        Arc::new(Actor { store: Arc::clone(self), number })
+    }
+
+    /// Gives an actor a file of its own, durably; does nothing if it has one. What is sent
+    /// to the actor meanwhile waits, for 3 to 8 milliseconds and the disk's good will.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Stale`] for another generation than the current one,
+    /// [`StoreError::NotFound`] for an actor that is gone, else what the disk said; then
+    /// the actor stays where it is. With [`StoreError::OutcomeUnknown`] the generation has
+    /// ended and the directory decides.
+    pub fn promote(
+        self: &Arc<Self>,
+        number: ActorNumber,
+        generation: Generation,
+    ) -> BoxFuture<'static, Result<ActorFile, StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let (store, files) = (Arc::clone(self), Arc::clone(&self.shared.files));
+        let promotion = move || {
+            let promoted = files.promote(number, generation);
+            drop(answer.send(promoted.map(|slot| ActorFile::new(store, slot))));
+        };
+        match self.shared.files.on_pool(promotion) {
+            Ok(()) => received(answered),
+            Err(error) => async move { Err(error) }.boxed(),
+        }
+    }
+
+    /// [`SharedStore::promote`], for the JavaScript thread in the middle of a turn: waits.
+    pub fn promote_now(
+        self: &Arc<Self>,
+        number: ActorNumber,
+        generation: Generation,
+    ) -> Result<ActorFile, StoreError> {
+        futures::executor::block_on(self.promote(number, generation))
+    }
+
+    /// Copies an actor to `path`, a database file of its own that holds one moment of it;
+    /// a file of that name is replaced. The actor goes on meanwhile. The copy is there
+    /// whole and durable, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] for an actor that is gone, else what the disk said.
+    pub fn export(
+        &self,
+        number: ActorNumber,
+        path: PathBuf,
+    ) -> BoxFuture<'static, Result<(), StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let files = Arc::clone(&self.shared.files);
+        let done = Reply::new(Box::new(move |result| drop(answer.send(result))));
+        match self.shared.files.on_pool(move || files.export(number, path, done)) {
+            Ok(()) => received(answered),
+            Err(error) => async move { Err(error) }.boxed(),
+        }
+    }
+
+    /// Reads in their files the alarms that the directory does not know, because the
+    /// process ended while their actors were awake, and tells the directory. Called once
+    /// after opening, before the alarms are read; returns how many there were. One whose
+    /// file cannot be read is logged and stays unknown.
+    pub fn settle_alarms(self: &Arc<Self>) -> BoxFuture<'static, Result<usize, StoreError>> {
+        let store = Arc::clone(self);
+        async move {
+            let open = store.shared.files.open_alarms();
+            let count = open.len();
+            for number in open {
+                let actor = Actor { store: Arc::clone(&store), number };
+                if let Err(error) = actor.settle().await {
+                    tracing::error!(%error, actor = number.0, "its alarm stays unknown");
+                }
+            }
+            Ok(count)
+        }
+        .boxed()
+    }
+
+    /// What the files of actors have done so far.
+    pub fn file_stats(&self) -> FileStats {
+        self.shared.files.stats()
     }
 
     /// Commits what was queued before, closes every connection and frees the
     /// folder. Every later call is [`StoreError::Closed`]. May be called twice.
     pub fn close(&self) -> BoxFuture<'static, ()> {
+        self.shared.files.refuse_more();
         self.shared.queue.close();
         let mut closed = self.shared.closed.subscribe();
         async move {
@@ -279,6 +390,7 @@ impl fmt::Debug for SharedStore {
 
 impl Drop for SharedStore {
     fn drop(&mut self) {
+        self.shared.files.refuse_more();
         self.shared.queue.close();
         let writer = self.writer.lock().take();
         // Invariant 2: the last handle may be dropped by a callback.
@@ -293,7 +405,7 @@ impl Drop for SharedStore {
 
 impl Shared {
     /// Reads through the pool, or in memory through the writer.
-    fn read<T: Send + 'static>(
+    pub(super) fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, StoreError>> {
@@ -306,7 +418,7 @@ impl Shared {
     }
 
     /// Reads behind every batch of an actor that was taken before.
-    fn read_behind<T: Send + 'static>(
+    pub(super) fn read_behind<T: Send + 'static>(
         &self,
         number: ActorNumber,
         query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
@@ -319,7 +431,26 @@ impl Shared {
         answer
     }
 
-    fn reading<T: Send + 'static>(
+    /// Reads the row of an actor and remembers its place.
+    fn find(
+        &self,
+        query: impl FnOnce(&Connection, &Database) -> Result<Option<ActorRow>, StoreError>
+        + Send
+        + 'static,
+    ) -> BoxFuture<'static, Result<Option<ActorRow>, StoreError>> {
+        let files = Arc::clone(&self.files);
+        let found = self.read(query);
+        async move {
+            found.await.inspect(|row| {
+                if let Some(row) = row {
+                    files.note(row);
+                }
+            })
+        }
+        .boxed()
+    }
+
+    pub(super) fn reading<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
     ) -> (Read, BoxFuture<'static, Result<T, StoreError>>) {
@@ -347,89 +478,6 @@ fn received<T: Send + 'static>(
     answered: oneshot::Receiver<Result<T, StoreError>>,
 ) -> BoxFuture<'static, Result<T, StoreError>> {
     async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
-}
-
-/// One actor in the shared store.
-struct SharedActor {
-    store: Arc<SharedStore>,
-    number: ActorNumber,
-}
-
-impl SharedActor {
-    /// Reads rows of this actor, behind every batch of it that was taken before: one
-    /// may be on its way, of the generation before too. The fence refuses those of
-    /// that one which come later.
-    fn read<T: Send + 'static>(
-        &self,
-        query: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
-    ) -> BoxFuture<'static, Result<T, StoreError>> {
-        self.store.shared.read_behind(self.number, query)
-    }
-}
-
-impl ActorStore for SharedActor {
-    fn load(&self) -> BoxFuture<'static, Result<ActorRecord, StoreError>> {
-        let number = self.number;
-        self.read(move |sqlite, database| rows::load(sqlite, database, number))
-    }
-
-    fn kv_get(
-        &self,
-        keys: Vec<Bytes>,
-    ) -> BoxFuture<'static, Result<Vec<Option<Bytes>>, StoreError>> {
-        let number = self.number;
-        self.read(move |sqlite, database| {
-            kv::get(sqlite, number, &keys).map_err(|error| database.fault(&error))
-        })
-    }
-
-    fn kv_list(
-        &self,
-        query: KvQuery,
-    ) -> BoxFuture<'static, Result<Vec<(Bytes, Bytes)>, StoreError>> {
-        let number = self.number;
-        self.read(move |sqlite, database| {
-            kv::list(sqlite, number, &query).map_err(|error| database.fault(&error))
-        })
-    }
-
-    fn message_bodies(
-        &self,
-        ids: Vec<MessageId>,
-    ) -> BoxFuture<'static, Result<Vec<Option<Bytes>>, StoreError>> {
-        let number = self.number;
-        self.read(move |sqlite, database| {
-            messages::bodies(sqlite, number, &ids).map_err(|error| database.fault(&error))
-        })
-    }
-
-    fn dead_letters(
-        &self,
-        after: MessageId,
-        limit: u32,
-    ) -> BoxFuture<'static, Result<Vec<DeadLetter>, StoreError>> {
-        let number = self.number;
-        self.read(move |sqlite, database| {
-            messages::dead(sqlite, number, after, limit).map_err(|error| database.fault(&error))
-        })
-    }
-
-    fn schedule_history(
-        &self,
-        schedule_id: String,
-        limit: u32,
-    ) -> BoxFuture<'static, Result<Vec<HistoryRow>, StoreError>> {
-        let number = self.number;
-        self.read(move |sqlite, database| {
-            schedule::history(sqlite, number, &schedule_id, limit)
-                .map_err(|error| database.fault(&error))
-        })
-    }
-
-    fn commit(&self, batch: WriteBatch, done: CommitDone) {
-        let (number, reply) = (self.number, Reply::new(done));
-        self.store.shared.queue.push(Write::Commit { number, batch, reply });
-    }
 }
 
 /// Starts a thread of a store.

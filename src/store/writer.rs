@@ -23,6 +23,7 @@ use super::folder::Folder;
 use super::group::{Committer, GroupEnd};
 use super::job::{Read, Write, guarded};
 use super::options::{StoreObserver, StoreOptions};
+use super::place::PlaceChange;
 use super::queue::{GroupLimit, Next};
 use super::shared::Shared;
 use super::{ActorNumber, StoreError, rows};
@@ -276,8 +277,9 @@ impl Writer {
         }
     }
 
-    /// Readers first, then the writer, then the folder (invariant 4).
+    /// Actor files and readers first, then the writer, then the folder (invariant 4).
     fn close(mut self) {
+        self.shared.files.close();
         if let Some(readers) = &self.shared.readers {
             readers.close(std::mem::take(&mut self.reader_threads));
         }
@@ -312,7 +314,11 @@ fn end_generation(shared: &Shared, write: &Write) -> Option<(ActorNumber, Genera
         Write::Destroy { number, .. } => {
             shared.fence.forget(*number).map(|generation| (*number, generation))
         }
-        Write::Create { .. } | Write::Sweep { .. } => None,
+        Write::Place { number, change: PlaceChange::MoveToFile { generation, .. }, .. } => {
+            let ended = shared.fence.revoke(*number, *generation);
+            ended.then_some((*number, *generation))
+        }
+        Write::Place { .. } | Write::Create { .. } | Write::Sweep { .. } => None,
     }
 }
 
@@ -330,8 +336,16 @@ fn settle(shared: &Shared, sweep: &mut Sweep, settled: Vec<(Write, Result<(), St
             (Write::Commit { number, batch, .. }, Err(_)) if batch.fails_generation => {
                 shared.fence.revoke(*number, batch.generation);
             }
-            (Write::Destroy { number, existed: true, .. }, Ok(())) => {
+            (Write::Destroy { number, existed: true, file, .. }, Ok(())) => {
                 shared.fence.forget(*number);
+                shared.files.forget(*number, *file);
+                *sweep = Sweep::Wanted;
+            }
+            (
+                Write::Place { number, change: PlaceChange::MoveToFile { generation, .. }, .. },
+                Ok(()),
+            ) => {
+                shared.fence.move_away(*number, *generation);
                 *sweep = Sweep::Wanted;
             }
             (Write::Sweep { more }, Ok(())) => {

@@ -1,0 +1,181 @@
+//! What the rest of the crate sees of an actor's own file.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::oneshot;
+
+use super::Files;
+use super::alarm::Books;
+use super::routes::Sent;
+use super::schema;
+use super::slot::Slot;
+use super::task::Task;
+use super::turn::Turn;
+use crate::ids::Generation;
+use crate::store::job::Reply;
+use crate::store::sql::{AlsoCommitted, SqlWork};
+use crate::store::{SharedStore, StoreError, WriteBatch, rows};
+
+/// The file of one actor. A handle: it counts as one on the store, and the file opens
+/// and closes behind it as the limit of open files wants.
+#[derive(Clone)]
+pub struct ActorFile {
+    slot: Arc<Slot>,
+    /// Held, so that the store stays open.
+    _store: Arc<SharedStore>,
+}
+
+/// What the files of a store have done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileStats {
+    /// Files that are open.
+    pub open: usize,
+    /// Checkpoints of files that stayed open.
+    pub checkpoints: u64,
+}
+
+impl ActorFile {
+    pub(in crate::store) fn new(store: Arc<SharedStore>, slot: Arc<Slot>) -> Self {
+        Self { slot, _store: store }
+    }
+
+    /// Takes the connection for a turn of this generation, on the JavaScript thread. What
+    /// the actor has committed before is in the file then. Waits while another turn, or
+    /// for one statement or checkpoint a thread of the store, has it; opens the file if it
+    /// is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::TransactionOpen`] while a transaction that spans turns is open,
+    /// [`StoreError::Stale`] for another generation than the current one,
+    /// [`StoreError::Busy`] when this thread has a turn of this actor already,
+    /// [`StoreError::FileMissing`], [`StoreError::Down`] and [`StoreError::OutcomeUnknown`]
+    /// when the file cannot be used.
+    pub fn turn(&self, generation: Generation) -> Result<Turn, StoreError> {
+        self.slot.begin_turn(generation)
+    }
+
+    /// Performs a step of an author's asynchronous statements on a thread of the store,
+    /// after everything that the actor sent before, and reports it. While a transaction of
+    /// theirs is open, batches and readings of the actor wait. For a generation that has
+    /// ended it is reported as [`StoreError::Stale`].
+    pub fn perform(&self, generation: Generation, work: SqlWork) {
+        let slot = Arc::clone(&self.slot);
+        self.send(Task::Run(Box::new(move |lease| {
+            let lease = match lease {
+                Ok(lease) if slot.files.fence.is_current(slot.number, generation) => lease,
+                Ok(_) => return work.perform(Err(StoreError::Stale)).finish(drop),
+                Err(error) => return work.perform(Err(error)).finish(drop),
+            };
+            let ran = work.perform(Ok(lease.session()));
+            if ran.is_broken() {
+                lease.fail("a statement ended in the unknown".to_owned(), None);
+                return ran.finish(drop);
+            }
+            let commit = lease.committed();
+            ran.finish(|done| slot.wait_durable(commit, Reply::new(done)));
+        })));
+    }
+
+    /// Resolves once the directory durably says that the alarm is open. Asked for before
+    /// [`ActorFile::rows`] of a batch that changes it; otherwise whoever commits does.
+    pub fn open_alarm(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let reply = Reply::new(Box::new(move |result| drop(answer.send(result))));
+        self.send(Task::OpenAlarm { reply });
+        async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
+    }
+
+    /// The rows and the alarm of a batch, for the commit of a transaction of the author's
+    /// asynchronous statements: they are written with it or not at all. One that changes
+    /// the alarm is refused unless [`ActorFile::open_alarm`] came before in this
+    /// generation.
+    pub fn rows(&self, batch: WriteBatch) -> AlsoCommitted {
+        let slot = Arc::clone(&self.slot);
+        Box::new(move |sqlite| {
+            if !slot.files.fence.is_current(slot.number, batch.generation) {
+                return Err(StoreError::Stale.into());
+            }
+            for op in &batch.ops {
+                rows::apply(sqlite, slot.number, op)
+                    .map_err(|error| slot.database.fault(&error))?;
+            }
+            let Some(alarm) = batch.alarm else { return Ok(()) };
+            if slot.lock().books != Books::Open {
+                let reason = "the directory does not know that the alarm changes".to_owned();
+                return Err(StoreError::Sqlite { reason }.into());
+            }
+            Ok(schema::put_alarm(sqlite, alarm).map_err(|error| slot.database.fault(&error))?)
+        })
+    }
+
+    fn send(&self, task: Task) {
+        match self.slot.files.send(self.slot.number, task) {
+            Sent::Taken => {}
+            Sent::Refused(task, error) => task.refuse(error),
+            Sent::ToStore(task) => task.refuse(StoreError::NotFound),
+        }
+    }
+
+    /// The number of the last commit of the file. An output that shows what the file holds
+    /// at this moment waits for it.
+    pub fn begun(&self) -> u64 {
+        self.slot.lock().gate.begun()
+    }
+
+    /// Resolves once the commit of this number is durable.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::OutcomeUnknown`] when its sync failed.
+    pub fn durable(&self, commit: u64) -> BoxFuture<'static, Result<(), StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let reply = Reply::new(Box::new(move |result| drop(answer.send(result))));
+        self.slot.wait_durable(commit, reply);
+        async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
+    }
+
+    /// The file's path, or `:memory:`. Look at an export of it, never at the live file:
+    /// whoever opens and closes that in this process drops SQLite's locks.
+    pub fn path(&self) -> String {
+        self.slot.database.label()
+    }
+
+    /// Runs statements as they are, for tests.
+    #[cfg(feature = "faults")]
+    pub fn execute(
+        &self,
+        generation: Generation,
+        sql: &'static str,
+    ) -> BoxFuture<'static, Result<Result<(), String>, StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let slot = Arc::clone(&self.slot);
+        self.send(Task::Run(Box::new(move |lease| {
+            let ran = lease.and_then(|lease| {
+                if !slot.files.fence.is_current(slot.number, generation) {
+                    return Err(StoreError::Stale);
+                }
+                Ok(lease.sqlite().execute_batch(sql).map_err(|error| error.to_string()))
+            });
+            drop(answer.send(ran));
+        })));
+        async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
+    }
+}
+
+impl fmt::Debug for ActorFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActorFile").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+impl Files {
+    pub(in crate::store) fn stats(&self) -> FileStats {
+        FileStats { open: self.open_count(), checkpoints: self.checkpoints.load(Ordering::Relaxed) }
+    }
+}

@@ -1,0 +1,200 @@
+//! Where what is sent to an actor goes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::Files;
+use super::alarm::Books;
+use super::pool::Job;
+use super::slot::{Holder, Slot};
+use super::task::Task;
+use crate::store::connection::Database;
+use crate::store::job::{Reply, Write};
+use crate::store::place::FileName;
+use crate::store::{ActorNumber, ActorRow, StoreError, WriteBatch};
+
+/// Actors that do not live in the shared store, as far as anybody asked for them.
+#[derive(Default)]
+pub(super) struct Routes {
+    pub(super) map: HashMap<ActorNumber, Route>,
+    /// Actors whose alarm the directory did not know when the store was opened.
+    pub(super) open_alarms: HashSet<ActorNumber>,
+    pub(super) is_closed: bool,
+}
+
+/// Where an actor is.
+pub(super) enum Route {
+    /// In this file, which nobody has used yet.
+    At(FileName),
+    /// In the file of this slot, or on its way there.
+    Open(Arc<Slot>),
+    /// Nowhere: it had a file and was destroyed. A row that was read before must not
+    /// bring it back.
+    Gone,
+}
+
+/// What became of something that was sent.
+pub(in crate::store) enum Sent {
+    /// It is on its way.
+    Taken,
+    /// It is refused.
+    Refused(Task, StoreError),
+    /// The actor is in the shared store.
+    ToStore(Task),
+}
+
+impl Files {
+    /// Remembers the place of an actor whose row was read.
+    pub(in crate::store) fn note(&self, row: &ActorRow) {
+        let Some(name) = FileName::of(row) else { return };
+        if self.routes.read().map.contains_key(&row.number) {
+            return;
+        }
+        self.routes.write().map.entry(row.number).or_insert(Route::At(name));
+    }
+
+    /// Whether the actor is in a file, or on its way there.
+    pub(in crate::store) fn has(&self, number: ActorNumber) -> bool {
+        self.routes.read().map.contains_key(&number)
+    }
+
+    /// The slot of an actor that has a file; `None` while it is in the shared store.
+    pub(in crate::store) fn slot(
+        self: &Arc<Self>,
+        number: ActorNumber,
+    ) -> Result<Option<Arc<Slot>>, StoreError> {
+        {
+            let routes = self.routes.read();
+            match routes.map.get(&number) {
+                _ if routes.is_closed => return Err(StoreError::Closed),
+                None => return Ok(None),
+                Some(Route::Gone) => return Err(StoreError::NotFound),
+                Some(Route::Open(slot)) => return Ok(Some(Arc::clone(slot))),
+                Some(Route::At(_)) => {}
+            }
+        }
+        self.start_threads()?;
+        let mut routes = self.routes.write();
+        let is_open = routes.open_alarms.contains(&number);
+        let Some(route) = routes.map.get_mut(&number) else { return Ok(None) };
+        let name = match route {
+            Route::At(name) => *name,
+            Route::Open(slot) => return Ok(Some(Arc::clone(slot))),
+            Route::Gone => return Err(StoreError::NotFound),
+        };
+        let books = if is_open { Books::Open } else { Books::Exact };
+        let slot = Slot::new(self, number, name, Holder::Closed, books);
+        *route = Route::Open(Arc::clone(&slot));
+        Ok(Some(slot))
+    }
+
+    /// Sends a task to the actor's file, or gives it back for the shared store.
+    pub(in crate::store) fn send(self: &Arc<Self>, number: ActorNumber, task: Task) -> Sent {
+        if let Err(error) = self.slot(number) {
+            return Sent::Refused(task, error);
+        }
+        let routes = self.routes.read();
+        self.enqueue(&routes, number, task)
+    }
+
+    /// The database of an actor that has a file.
+    pub(in crate::store) fn database_of(&self, number: ActorNumber) -> Database {
+        match self.routes.read().map.get(&number) {
+            Some(Route::Open(slot)) => slot.database.clone(),
+            Some(Route::At(name)) => self.database(*name),
+            Some(Route::Gone) | None => Database::clone(&self.store),
+        }
+    }
+
+    /// Closes an actor's file as soon as nobody uses it any more.
+    pub(in crate::store) fn let_rest(&self, number: ActorNumber) {
+        let slot = match self.routes.read().map.get(&number) {
+            Some(Route::Open(slot)) => Arc::clone(slot),
+            _ => return,
+        };
+        let mut state = slot.lock();
+        state.wants_close = true;
+        slot.schedule(state);
+    }
+
+    /// Takes a batch of an actor, wherever it is.
+    pub(in crate::store) fn commit(
+        self: &Arc<Self>,
+        number: ActorNumber,
+        batch: WriteBatch,
+        reply: Reply<()>,
+    ) {
+        let task = Task::Commit { batch, reply };
+        let refused = match self.slot(number) {
+            // The queue has its own word for a store that is closed or down.
+            Err(error) if error != StoreError::Closed => Some((task, error)),
+            _ => {
+                // Under the lock, so that it comes before or after a promotion, not between.
+                let routes = self.routes.read();
+                match self.enqueue(&routes, number, task) {
+                    Sent::Taken => None,
+                    Sent::Refused(task, error) => Some((task, error)),
+                    Sent::ToStore(task) => self.push(number, task),
+                }
+            }
+        };
+        if let Some((task, error)) = refused {
+            task.refuse(error);
+        }
+    }
+
+    fn push(&self, number: ActorNumber, task: Task) -> Option<(Task, StoreError)> {
+        let Task::Commit { batch, reply } = task else { return Some((task, StoreError::Closed)) };
+        let refused = self.queue.try_push(Write::Commit { number, batch, reply }).err()?;
+        let (write, error) = *refused;
+        match write {
+            Write::Commit { batch, reply, .. } => Some((Task::Commit { batch, reply }, error)),
+            _ => None,
+        }
+    }
+
+    fn enqueue(self: &Arc<Self>, routes: &Routes, number: ActorNumber, task: Task) -> Sent {
+        match routes.map.get(&number) {
+            None => Sent::ToStore(task),
+            Some(_) if routes.is_closed => Sent::Refused(task, StoreError::Closed),
+            Some(Route::Open(slot)) => match slot.enqueue(task) {
+                Ok(()) => Sent::Taken,
+                Err(refused) => {
+                    let (task, error) = *refused;
+                    Sent::Refused(task, error)
+                }
+            },
+            Some(Route::Gone | Route::At(_)) => Sent::Refused(task, StoreError::NotFound),
+        }
+    }
+
+    /// The actor was destroyed, durably; its file goes.
+    pub(in crate::store) fn forget(self: &Arc<Self>, number: ActorNumber, file: Option<FileName>) {
+        let Some(name) = file else { return };
+        let route = self.routes.write().map.insert(number, Route::Gone);
+        if self.start_threads().is_err() {
+            // The next start sweeps.
+            return;
+        }
+        let files = Arc::clone(self);
+        self.ready.push(Job::Run(Box::new(move || {
+            if let Some(Route::Open(slot)) = route {
+                slot.end(&StoreError::NotFound, &Err(StoreError::NotFound), true);
+            }
+            files.remove(name);
+        })));
+    }
+
+    /// Runs a promotion on a thread of the pool.
+    pub(in crate::store) fn on_pool(
+        self: &Arc<Self>,
+        run: impl FnOnce() + Send + 'static,
+    ) -> Result<(), StoreError> {
+        if self.routes.read().is_closed {
+            return Err(StoreError::Closed);
+        }
+        self.start_threads()?;
+        self.ready.push(Job::Run(Box::new(run)));
+        Ok(())
+    }
+}
