@@ -22,6 +22,7 @@ use super::kv::ActorKv;
 use super::messages::ActorQueue;
 use super::runtime::Runtime;
 use super::schedule::ActorSchedule;
+use super::sql::ActorSql;
 use crate::error::{ActorSpecifier, Error, Result};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 use crate::store::ActorStoreRef;
@@ -305,6 +306,11 @@ impl ActorContext {
     /// The author's keys and values.
     pub fn kv(&self) -> ActorKv {
         ActorKv::new(Arc::clone(&self.0))
+    }
+
+    /// The author's SQL.
+    pub fn sql(&self) -> ActorSql {
+        ActorSql::new(Arc::clone(&self.0))
     }
 
     /// The actor's queue.

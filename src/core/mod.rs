@@ -12,5 +12,6 @@ pub mod queue;
 pub mod runtime;
 pub mod schedule;
 pub mod spawner;
+pub mod sql;
 pub mod timers;
 pub mod warnings;

@@ -67,6 +67,11 @@ impl Runtime {
         &self.ids
     }
 
+    /// [`Runtime::ids`], for whoever keeps it.
+    pub fn shared_ids(&self) -> Arc<IdSource> {
+        Arc::clone(&self.ids)
+    }
+
     /// Counts and durations for operators.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics

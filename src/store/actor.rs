@@ -13,6 +13,7 @@ use super::file::{ActorFile, Sent, Task};
 use super::job::{Read, Reply};
 use super::rows::Home;
 use super::shared::SharedStore;
+use crate::ids::Generation;
 use super::{
     ActorNumber, ActorRecord, ActorStore, CommitDone, DeadLetter, HistoryRow, KvQuery, MessageId,
     StoreError, WriteBatch, kv, messages, rows, schedule,
@@ -191,6 +192,16 @@ impl ActorStore for Actor {
             drop(files.send(self.number, Task::Load(Box::new(|_| ()))));
         }
         self.settle()
+    }
+
+    fn own_file(
+        &self,
+        generation: Generation,
+    ) -> BoxFuture<'static, Result<ActorFile, StoreError>> {
+        match self.file() {
+            Some(file) => futures::future::ready(Ok(file)).boxed(),
+            None => self.store.promote(self.number, generation),
+        }
     }
 
     fn file(&self) -> Option<ActorFile> {

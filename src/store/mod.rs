@@ -69,7 +69,7 @@ pub use self::shared::SharedStore;
 pub use self::sql::{
     AlsoCommitted, BeginOptions, Bindings, Ending, SqlCursor, SqlDatabase, SqlError, SqlHost,
     SqlOutcome, SqlRan, SqlReply, SqlRows, SqlSession, SqlTransaction, SqlTurn, SqlValue, SqlWay,
-    SqlWork, TurnConnection, UserSql, touches_data,
+    SqlWork, TurnConnection, UserSql, is_blank, touches_data,
 };
 pub use self::stats::StoreStats;
 pub use self::yardstick::plain_commits;
@@ -302,6 +302,22 @@ pub trait ActorStore: Send + Sync + 'static {
     /// go of what it holds for it. The actor has not gone to sleep before this resolves.
     fn rest(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         futures::future::ready(Ok(())).boxed()
+    }
+
+    /// Gives the actor a file of its own, durably, unless it has one. What is sent to it
+    /// meanwhile waits.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Stale`] for another generation than the current one,
+    /// [`StoreError::NotFound`] for an actor that is gone or a place without files, else
+    /// what the disk said; then the actor stays where it is.
+    fn own_file(
+        &self,
+        generation: Generation,
+    ) -> BoxFuture<'static, Result<ActorFile, StoreError>> {
+        let _ = generation;
+        futures::future::ready(Err(StoreError::NotFound)).boxed()
     }
 
     /// The actor's own file, where it has one.

@@ -35,6 +35,8 @@ pub(super) enum Effect {
     Log(LogLine),
     /// Begin the task that waits for the grace period to end.
     BeginGrace(StopReason),
+    /// End what is overdue of the author's statements.
+    TickSql,
     /// End the generation: its memory is void.
     Break(Error),
     /// Tell the host that the generation ended.

@@ -112,6 +112,8 @@ pub(super) struct Machine {
     /// Who waits for one certain commit. Apart from the gate, since the core's own
     /// steps wait here and must not queue behind outputs.
     commit_waiters: Vec<(CommitNumber, Reply<()>)>,
+    /// When something of the author's statements is overdue.
+    pub(super) sql_due: Option<Instant>,
     /// Commits that the store has not answered.
     pub(super) writes_in_flight: usize,
     /// Since when nothing keeps the actor awake (invariant 3).
@@ -155,6 +157,7 @@ impl Machine {
             later: Later::new(config.max_schedules as usize),
             snapshot: None,
             commit_waiters: Vec::new(),
+            sql_due: None,
             writes_in_flight: 0,
             idle_since: None,
             armed: None,
@@ -406,6 +409,7 @@ impl Machine {
             self.desk.due().filter(|_| self.takes_rows()),
             self.later.due(),
             self.waits.next_due(),
+            self.sql_due,
             self.snapshot.as_ref().map(|snapshot| snapshot.deadline),
         ]
         .into_iter()

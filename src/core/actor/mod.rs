@@ -34,6 +34,7 @@ pub mod save_queue;
 mod schedules;
 mod shutdown;
 mod signal;
+mod sql;
 mod startup;
 pub mod waits;
 mod work;
@@ -77,6 +78,8 @@ pub(crate) struct Actor {
     /// Wakes those who wait for a change of activity.
     changed: Notify,
     tasks: work::Tasks,
+    /// What the author's statements reach.
+    sql: sql::SqlDesk,
     metrics: ActorMetrics,
 }
 
@@ -108,6 +111,7 @@ impl Actor {
             tokens: Tokens::default(),
             changed: Notify::new(),
             tasks: work::Tasks::default(),
+            sql: sql::SqlDesk::default(),
             config,
         });
         let behavior = parts.factory.attach(ActorContext::from_actor(Arc::clone(&actor)));
@@ -202,6 +206,7 @@ impl Actor {
             Effect::EndWait(reply) => reply.send(Ok(())),
             Effect::Log(line) => (line.0)(),
             Effect::BeginGrace(reason) => self.begin_grace(reason),
+            Effect::TickSql => self.tick_sql(),
             Effect::Break(error) => self.break_generation(error),
             Effect::Stopped(outcome) => self.perform_stopped(outcome),
         }
@@ -224,7 +229,16 @@ impl Actor {
         self.tokens.over.tell();
         self.end_waits();
         self.metrics.stop();
-        self.host.stopped(&self.context(), outcome);
+        self.drop_sql();
+        let rested = matches!(outcome, StopOutcome::Slept | StopOutcome::Destroyed);
+        if rested || self.store.file().is_none() {
+            return self.host.stopped(&self.context(), outcome);
+        }
+        let actor = Arc::clone(self);
+        self.runtime.spawner().spawn("rest", async move {
+            actor.rest().await;
+            actor.host.stopped(&actor.context(), outcome);
+        });
     }
 
     fn deliver(&self, event: ActorEvent) {
@@ -282,6 +296,9 @@ impl Timed for Actor {
                 self.fire_alarms(machine);
             }
             waits::end_due_waits(machine, now);
+            if machine.sql_is_due(now) {
+                machine.effects.push_back(Effect::TickSql);
+            }
             if machine.idle_elapsed(now) {
                 machine.restart_idle();
                 self.idle_sleep(machine);

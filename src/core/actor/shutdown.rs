@@ -8,7 +8,9 @@
 //! 3. The last state is durable before the host hears that the actor has stopped.
 //!    A save that could not be made is logged and what is stored stays; a write
 //!    that failed makes the outcome [`StopOutcome::Broken`].
-//! 4. Whoever still waits for a save or an answer is told `actor/stopping`.
+//! 4. Statements of the author end before the last save, with whatever transaction is
+//!    open.
+//! 5. Whoever still waits for a save or an answer is told `actor/stopping`.
 
 use std::sync::Arc;
 
@@ -171,10 +173,14 @@ impl Actor {
         // A commit that fails leaves the state dirty, and the author's side must have
         // heard so before it is asked for the last snapshot.
         self.or_over(self.writes_answered()).await?;
+        self.or_over(self.close_sql()).await?;
         self.last_save().await?;
         self.or_over(self.tasks.close()).await?;
         self.answer_open_calls();
         self.or_over(self.writes_answered()).await?;
+        if reason == StopReason::Sleep {
+            self.or_over(self.rest()).await?;
+        }
         Ok(match reason {
             StopReason::Sleep => StopOutcome::Slept,
             StopReason::Destroy => StopOutcome::Destroyed,
@@ -288,7 +294,7 @@ impl Actor {
         ended
     }
 
-    /// Answers the calls whose functions did not end in time (invariant 4).
+    /// Answers the calls whose functions did not end in time (invariant 5).
     fn answer_open_calls(self: &Arc<Self>) {
         self.step(|machine, _| {
             let cut_short = machine.grace.as_ref().and_then(|grace| grace.cut_short.clone());

@@ -50,6 +50,10 @@ impl Actor {
         let input = self.install(record);
         timer.end_phase(StartupPhase::CoreInit);
 
+        if self.config.has_database {
+            *phase = "open_database";
+            self.prepare_file().await?;
+        }
         *phase = "on_migrate";
         if self.hooks.migrate {
             self.hook(Hook::Migrate { is_new }, self.config.on_migrate_timeout).await?;

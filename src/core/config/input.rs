@@ -14,6 +14,7 @@ pub struct ActorConfigInput {
     pub name: Option<String>,
     pub icon: Option<String>,
     pub has_database: Option<bool>,
+    pub warns_of_manual_transactions: Option<bool>,
     pub remote_sqlite: Option<bool>,
     pub enable_actor_runtime_socket: Option<bool>,
     pub has_state: Option<bool>,
@@ -60,6 +61,9 @@ impl ActorConfig {
             name: input.name,
             icon: input.icon,
             has_database: input.has_database.unwrap_or(base.has_database),
+            warns_of_manual_transactions: input
+                .warns_of_manual_transactions
+                .unwrap_or(base.warns_of_manual_transactions),
             remote_sqlite: input.remote_sqlite.unwrap_or(base.remote_sqlite),
             enable_actor_runtime_socket: input
                 .enable_actor_runtime_socket

@@ -44,6 +44,8 @@ pub struct ActorConfig {
     pub icon: Option<String>,
     /// Whether the author declared a database; the inspector shows its tab then.
     pub has_database: bool,
+    /// Whether to warn once of a transaction that is begun by hand.
+    pub warns_of_manual_transactions: bool,
     /// Whether SQL goes to a remote executor.
     pub remote_sqlite: bool,
     /// Whether the actor offers a socket to other processes.
@@ -124,6 +126,7 @@ impl Default for ActorConfig {
             name: None,
             icon: None,
             has_database: false,
+            warns_of_manual_transactions: true,
             remote_sqlite: false,
             enable_actor_runtime_socket: false,
             has_state: false,

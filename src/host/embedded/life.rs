@@ -140,6 +140,25 @@ impl EmbeddedHost {
         }
     }
 
+    /// The file of one actor failed, and its generation ends.
+    pub(super) fn file_failed(
+        &self,
+        number: ActorNumber,
+        generation: Generation,
+        error: &StoreError,
+    ) {
+        let void = self.locked(|state| {
+            let mut live = state.table.iter().filter_map(|entry| entry.live());
+            let is_void = |live: &&ActorContext| {
+                live.identity().number == number && live.generation() == generation
+            };
+            live.find(is_void).cloned()
+        });
+        if let Some(actor) = void {
+            actor.break_generation(error.clone().into());
+        }
+    }
+
     /// The store is open again, or down for good: those who waited go on, off the
     /// store's thread.
     pub(super) fn store_stands(&self, standing: StoreStanding) {

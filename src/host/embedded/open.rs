@@ -156,6 +156,8 @@ async fn open_store(
 ) -> Result<Arc<EmbeddedHost>> {
     let observer = Arc::new(Observer::default());
     let store = wait_for_store(&options, &claim, &observer).await?;
+    // Before the alarms are read, and before any actor can be woken.
+    store.settle_alarms().await?;
     let label = match &options.location {
         StoreLocation::Folder(path) => path.display().to_string(),
         StoreLocation::Memory => ":memory:".to_owned(),
@@ -278,6 +280,12 @@ impl StoreObserver for Observer {
     fn failed_stop(&self, revoked: &[(ActorNumber, Generation)]) {
         if let Some(host) = self.host() {
             host.store_failed(revoked);
+        }
+    }
+
+    fn file_failed(&self, number: ActorNumber, ended: Option<Generation>, error: &StoreError) {
+        if let (Some(host), Some(generation)) = (self.host(), ended) {
+            host.file_failed(number, generation, error);
         }
     }
 

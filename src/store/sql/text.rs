@@ -52,6 +52,11 @@ pub fn touches_data(sql: &str) -> bool {
     kinds(sql).any(|kind| !matches!(kind, StatementKind::Control { .. }))
 }
 
+/// Whether `sql` has no statement: nothing, spaces and comments.
+pub fn is_blank(sql: &str) -> bool {
+    kinds(sql).next().is_none()
+}
+
 /// Whether a statement of `sql` begins or ends a transaction.
 pub(super) fn has_control(sql: &str) -> bool {
     kinds(sql).any(|kind| matches!(kind, StatementKind::Control { .. }))

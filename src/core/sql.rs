@@ -1,0 +1,177 @@
+//! The author's SQL: statements on the actor's own file, from a generation's handle.
+//!
+//! # Invariants
+//!
+//! 1. While something that was asked for here is not answered, the actor stays awake and
+//!    its grace period lasts.
+//! 2. What neither reads nor writes gives the actor no file.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::actor::activity::WorkKind;
+use super::actor::{Actor, WorkRegion};
+use crate::error::Result;
+use crate::store::{
+    BeginOptions, Bindings, SqlDatabase, SqlError, SqlOutcome, SqlTransaction, is_blank,
+};
+
+/// A handle on the SQL of one generation. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ActorSql(Arc<Actor>);
+
+/// A transaction that spans turns, begun by [`ActorSql::begin`].
+#[derive(Clone, Debug)]
+pub struct ActorTransaction {
+    actor: Arc<Actor>,
+    inner: SqlTransaction,
+}
+
+impl ActorSql {
+    pub(super) fn new(actor: Arc<Actor>) -> Self {
+        Self(actor)
+    }
+
+    /// Runs one statement; blank text answers nothing.
+    ///
+    /// # Errors
+    ///
+    /// What SQLite said, as `internal`; `sqlite/*`; `storage/*`.
+    pub fn execute(
+        &self,
+        sql: String,
+        bindings: Bindings,
+    ) -> BoxFuture<'static, Result<SqlOutcome>> {
+        if is_blank(&sql) {
+            return futures::future::ready(Ok(SqlOutcome::default())).boxed();
+        }
+        self.ask(|database| database.execute(sql, bindings))
+    }
+
+    /// Runs all statements of a text in order; answers the rows of the last one that has
+    /// columns. Not atomic: one that fails ends the run, and those before it stay.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ActorSql::execute`].
+    pub fn exec(&self, sql: String) -> BoxFuture<'static, Result<SqlOutcome>> {
+        if is_blank(&sql) {
+            return futures::future::ready(Ok(SqlOutcome::default())).boxed();
+        }
+        self.ask(|database| database.exec(sql))
+    }
+
+    /// Runs statements in one transaction, all or none; answers each.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ActorSql::execute`], of the first statement that failed.
+    pub fn execute_batch(
+        &self,
+        statements: Vec<(String, Bindings)>,
+    ) -> BoxFuture<'static, Result<Vec<SqlOutcome>>> {
+        self.ask(|database| database.execute_batch(statements))
+    }
+
+    /// Begins a transaction that keeps everybody else out until it ends.
+    ///
+    /// # Errors
+    ///
+    /// `sqlite/transaction_invalid_argument` for a name or a timeout that none may have,
+    /// else those of [`ActorSql::execute`].
+    pub fn begin(&self, options: BeginOptions) -> BoxFuture<'static, Result<ActorTransaction>> {
+        let actor = Arc::clone(&self.0);
+        let begun = self.ask(|database| database.begin(options));
+        async move { begun.await.map(|inner| ActorTransaction { actor, inner }) }.boxed()
+    }
+
+    /// Takes nothing more for the rest of this generation, rolls back what is open, and
+    /// resolves once nothing runs.
+    ///
+    /// # Errors
+    ///
+    /// What made the rollback fail.
+    pub fn close(&self) -> BoxFuture<'static, Result<()>> {
+        match self.0.database() {
+            Err(SqlError::TransactionClosed) => futures::future::ready(Ok(())).boxed(),
+            Err(error) => futures::future::ready(Err(error.into())).boxed(),
+            Ok(database) => answered(&self.0, database.close()),
+        }
+    }
+
+    fn ask<T, F>(&self, call: impl FnOnce(SqlDatabase) -> F) -> BoxFuture<'static, Result<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, SqlError>> + Send + 'static,
+    {
+        match self.0.database() {
+            Ok(database) => answered(&self.0, call(database)),
+            Err(error) => futures::future::ready(Err(error.into())).boxed(),
+        }
+    }
+}
+
+impl ActorTransaction {
+    /// What names it.
+    pub fn key(&self) -> &str {
+        self.inner.key()
+    }
+
+    /// Runs one statement within it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ActorSql::execute`], `sqlite/transaction_*` once it has ended.
+    pub fn execute(
+        &self,
+        sql: String,
+        bindings: Bindings,
+    ) -> BoxFuture<'static, Result<SqlOutcome>> {
+        answered(&self.actor, self.inner.execute(sql, bindings))
+    }
+
+    /// Runs all statements of a text within it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ActorTransaction::execute`].
+    pub fn exec(&self, sql: String) -> BoxFuture<'static, Result<SqlOutcome>> {
+        answered(&self.actor, self.inner.exec(sql))
+    }
+
+    /// Ends it with its changes; resolves once they are durable.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ActorTransaction::execute`]; then nothing of it was committed, unless
+    /// it says `storage/outcome_unknown`.
+    pub fn commit(&self) -> BoxFuture<'static, Result<()>> {
+        answered(&self.actor, self.inner.commit())
+    }
+
+    /// Ends it without its changes.
+    ///
+    /// # Errors
+    ///
+    /// `sqlite/transaction_*` once it has ended.
+    pub fn roll_back(&self) -> BoxFuture<'static, Result<()>> {
+        answered(&self.actor, self.inner.roll_back())
+    }
+}
+
+/// Waits for an answer within a region of work (invariant 1).
+fn answered<T: Send + 'static>(
+    actor: &Arc<Actor>,
+    answer: impl Future<Output = Result<T, SqlError>> + Send + 'static,
+) -> BoxFuture<'static, Result<T>> {
+    let region = WorkRegion::new(actor, WorkKind::InternalKeepAwake);
+    let specifier = actor.identity().specifier();
+    async move {
+        let answer = answer.await;
+        drop(region);
+        answer.map_err(|error| crate::error::Error::from(error).with_actor(specifier))
+    }
+    .boxed()
+}
