@@ -87,6 +87,16 @@ impl ActorSql {
         async move { begun.await.map(|inner| ActorTransaction { actor, inner }) }.boxed()
     }
 
+    /// The transaction of a key, whatever became of it.
+    ///
+    /// # Errors
+    ///
+    /// `sqlite/transaction_closed` once the database is closed.
+    pub fn transaction(&self, key: String) -> Result<ActorTransaction> {
+        let inner = self.0.database()?.transaction(key);
+        Ok(ActorTransaction { actor: Arc::clone(&self.0), inner })
+    }
+
     /// Takes nothing more for the rest of this generation, rolls back what is open, and
     /// resolves once nothing runs.
     ///

@@ -18,6 +18,7 @@ use super::guard::trip;
 use super::hub::Hub;
 use super::kv::Kv;
 use super::runtime;
+use super::sql::JsNativeDatabase;
 use crate::core::context::ActorContext as CoreContext;
 use crate::error::Result;
 use crate::ids::KeyPart;
@@ -126,6 +127,13 @@ impl ActorContext {
     pub fn kv(&self) -> Kv {
         trip();
         Kv::new(self.inner.kv(), Arc::clone(&self.hub))
+    }
+
+    /// The actor's database. It gets a file of its own with its first statement.
+    #[napi(catch_unwind)]
+    pub fn sql(&self) -> JsNativeDatabase {
+        trip();
+        JsNativeDatabase::new(self.inner.sql(), Arc::clone(&self.hub))
     }
 
     /// Asks for a save of the state.

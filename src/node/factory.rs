@@ -47,6 +47,8 @@ pub struct JsActorConfig {
     pub name: Option<String>,
     pub icon: Option<String>,
     pub has_database: Option<bool>,
+    /// Whether to warn once of a transaction that is begun by hand. Without it, yes.
+    pub warns_of_manual_transactions: Option<bool>,
     pub remote_sqlite: Option<bool>,
     pub enable_actor_runtime_socket: Option<bool>,
     pub has_state: Option<bool>,
@@ -182,6 +184,7 @@ fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
         name: given.name,
         icon: given.icon,
         has_database: given.has_database,
+        warns_of_manual_transactions: given.warns_of_manual_transactions,
         remote_sqlite: given.remote_sqlite,
         enable_actor_runtime_socket: given.enable_actor_runtime_socket,
         has_state: given.has_state,

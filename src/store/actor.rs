@@ -13,11 +13,11 @@ use super::file::{ActorFile, Sent, Task};
 use super::job::{Read, Reply};
 use super::rows::Home;
 use super::shared::SharedStore;
-use crate::ids::Generation;
 use super::{
     ActorNumber, ActorRecord, ActorStore, CommitDone, DeadLetter, HistoryRow, KvQuery, MessageId,
     StoreError, WriteBatch, kv, messages, rows, schedule,
 };
+use crate::ids::Generation;
 
 /// One actor. What it is sent goes to the shared store or to its own file, and follows
 /// the actor from the one to the other.

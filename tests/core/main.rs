@@ -15,6 +15,7 @@ mod run;
 mod saves;
 mod schedule;
 mod sleep;
+mod sql;
 mod start;
 mod stop;
 mod waits;

@@ -139,6 +139,10 @@ if (!Object.hasOwn(ActorContext.prototype, "runtimeState")) {
   ActorContext.prototype.kv = function kv(): native.Kv {
     return belongsTo(kvNative.call(this), bagOf(this));
   };
+  const sqlNative = ActorContext.prototype.sql;
+  ActorContext.prototype.sql = function sql(): native.JsNativeDatabase {
+    return belongsTo(sqlNative.call(this), bagOf(this));
+  };
   const requestNative = ActorContext.prototype.requestSave;
   ActorContext.prototype.requestSave = function requestSave(options?: JsSaveOptions | null): void {
     requestNative.call(this, options);

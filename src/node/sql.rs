@@ -1,0 +1,186 @@
+//! The contract's `JsNativeDatabase` and `JsSqliteTransaction`: an author's SQL in one
+//! generation.
+//!
+//! The promise-returning methods are added by the JavaScript half (`ts/native/sql.ts`)
+//! on the same classes; the functions with a ticket below are what they stand on.
+//!
+//! # Invariants
+//!
+//! 1. Values cross packed, in both directions, as `packing` says; what cannot be read is
+//!    refused and never guessed.
+
+mod packing;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use napi::Env;
+use napi::bindgen_prelude::Uint8Array;
+use napi_derive::napi;
+
+use self::packing::{pack, pack_all, unpack};
+use super::context::settle_with;
+use super::error::{invalid_argument, thrown};
+use super::guard::trip;
+use super::hub::Hub;
+use crate::core::sql::{ActorSql, ActorTransaction};
+use crate::store::{BeginOptions, Bindings};
+use crate::time::Duration;
+
+/// The database of one actor.
+#[napi]
+pub struct JsNativeDatabase {
+    inner: ActorSql,
+    hub: Arc<Hub>,
+}
+
+/// A transaction that spans turns.
+#[napi]
+pub struct JsSqliteTransaction {
+    inner: ActorTransaction,
+    hub: Arc<Hub>,
+}
+
+impl JsNativeDatabase {
+    pub(super) fn new(inner: ActorSql, hub: Arc<Hub>) -> Self {
+        Self { inner, hub }
+    }
+}
+
+#[napi]
+impl JsNativeDatabase {
+    /// Counters of the database; none are kept.
+    #[napi(catch_unwind, ts_return_type = "null")]
+    pub fn metrics(&self) -> Option<f64> {
+        trip();
+        None
+    }
+
+    /// The last error of the store of keys and values; it is thrown where it happens.
+    #[napi(catch_unwind, ts_return_type = "null")]
+    pub fn take_last_kv_error(&self) -> Option<String> {
+        trip();
+        None
+    }
+}
+
+/// Runs one statement and settles `ticket` with its packed outcome.
+#[napi(catch_unwind)]
+pub fn sql_execute(
+    env: &Env,
+    database: &JsNativeDatabase,
+    sql: String,
+    bindings: Option<Uint8Array>,
+    ticket: f64,
+) -> napi::Result<()> {
+    trip();
+    let ran = database.inner.execute(sql, read(env, bindings.as_ref())?);
+    settle_with(&database.hub, ticket, async move { pack(&ran.await?).map(Some) });
+    Ok(())
+}
+
+/// Runs a text of statements and settles `ticket` with the packed outcome of the last one
+/// that has columns.
+#[napi(catch_unwind)]
+pub fn sql_exec(database: &JsNativeDatabase, sql: String, ticket: f64) {
+    trip();
+    let ran = database.inner.exec(sql);
+    settle_with(&database.hub, ticket, async move { pack(&ran.await?).map(Some) });
+}
+
+/// Runs statements, all or none, and settles `ticket` with their packed outcomes.
+#[napi(catch_unwind)]
+pub fn sql_batch(
+    env: &Env,
+    database: &JsNativeDatabase,
+    statements: Vec<String>,
+    bindings: Vec<Uint8Array>,
+    ticket: f64,
+) -> napi::Result<()> {
+    trip();
+    if statements.len() != bindings.len() {
+        let error = invalid_argument("bindings", "they are not as many as the statements");
+        return Err(thrown(env, error));
+    }
+    let bindings: Vec<_> =
+        bindings.iter().map(|packed| read(env, Some(packed))).collect::<napi::Result<_>>()?;
+    let ran = database.inner.execute_batch(statements.into_iter().zip(bindings).collect());
+    settle_with(&database.hub, ticket, async move { pack_all(&ran.await?).map(Some) });
+    Ok(())
+}
+
+/// Begins a transaction and settles `ticket` with its key. No timeout is the default.
+#[napi(catch_unwind)]
+pub fn sql_begin(
+    database: &JsNativeDatabase,
+    timeout_ms: Option<f64>,
+    name: Option<String>,
+    ticket: f64,
+) {
+    trip();
+    // The JavaScript half lets positive finite numbers through only.
+    let timeout = timeout_ms.map(|ms| Duration::from_millis(ms.ceil() as u64));
+    let begun = database.inner.begin(BeginOptions { key: None, name, timeout });
+    settle_with(&database.hub, ticket, async move {
+        Ok(Some(Bytes::copy_from_slice(begun.await?.key().as_bytes())))
+    });
+}
+
+/// The transaction of a key, whatever became of it. Throws once the database is closed.
+#[napi(catch_unwind)]
+pub fn sql_transaction(
+    env: &Env,
+    database: &JsNativeDatabase,
+    key: String,
+) -> napi::Result<JsSqliteTransaction> {
+    trip();
+    let inner = database.inner.transaction(key).map_err(|error| thrown(env, error))?;
+    Ok(JsSqliteTransaction { inner, hub: Arc::clone(&database.hub) })
+}
+
+/// Closes the database for the rest of the generation and settles `ticket` when nothing
+/// runs in it.
+#[napi(catch_unwind)]
+pub fn sql_close(database: &JsNativeDatabase, ticket: f64) {
+    trip();
+    let closed = database.inner.close();
+    settle_with(&database.hub, ticket, async move { closed.await.map(|()| None) });
+}
+
+/// Runs one statement within a transaction.
+#[napi(catch_unwind)]
+pub fn sql_transaction_execute(
+    env: &Env,
+    transaction: &JsSqliteTransaction,
+    sql: String,
+    bindings: Option<Uint8Array>,
+    ticket: f64,
+) -> napi::Result<()> {
+    trip();
+    let ran = transaction.inner.execute(sql, read(env, bindings.as_ref())?);
+    settle_with(&transaction.hub, ticket, async move { pack(&ran.await?).map(Some) });
+    Ok(())
+}
+
+/// Runs a text of statements within a transaction.
+#[napi(catch_unwind)]
+pub fn sql_transaction_exec(transaction: &JsSqliteTransaction, sql: String, ticket: f64) {
+    trip();
+    let ran = transaction.inner.exec(sql);
+    settle_with(&transaction.hub, ticket, async move { pack(&ran.await?).map(Some) });
+}
+
+/// Ends a transaction, with its changes or without, and settles `ticket` when that is
+/// durable.
+#[napi(catch_unwind)]
+pub fn sql_transaction_end(transaction: &JsSqliteTransaction, commits: bool, ticket: f64) {
+    trip();
+    let ended = if commits { transaction.inner.commit() } else { transaction.inner.roll_back() };
+    settle_with(&transaction.hub, ticket, async move { ended.await.map(|()| None) });
+}
+
+fn read(env: &Env, packed: Option<&Uint8Array>) -> napi::Result<Bindings> {
+    let Some(packed) = packed else { return Ok(Bindings::None) };
+    unpack(packed)
+        .ok_or_else(|| thrown(env, invalid_argument("params", "they are not packed as agreed")))
+}

@@ -1,0 +1,171 @@
+//! An author's SQL from the handle of a generation.
+
+use greenroom::core::actor::lifecycle::StopReason;
+use greenroom::core::behavior::StopOutcome;
+use greenroom::core::config::ActorConfig;
+use greenroom::core::context::ActorContext;
+use greenroom::store::{BeginOptions, Bindings, SqlValue};
+use greenroom::time::Duration;
+
+use crate::fixture::Fixture;
+
+async fn run(actor: &ActorContext, sql: &str) -> Result<i64, String> {
+    let outcome = actor.sql().execute(sql.to_owned(), Bindings::None).await;
+    let outcome = outcome.map_err(|error| format!("{}/{}", error.group, error.code))?;
+    Ok(match outcome.rows.iter().next().and_then(|row| row.first()) {
+        Some(SqlValue::Integer(number)) => *number,
+        _ => -1,
+    })
+}
+
+async fn slept(world: &Fixture, actor: &ActorContext) {
+    actor.stop(StopReason::Sleep);
+    for _ in 0..1_000 {
+        if !world.host.outcomes.lock().is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    assert_eq!(*world.host.outcomes.lock(), [StopOutcome::Slept]);
+}
+
+#[tokio::test]
+async fn the_first_real_statement_gives_the_actor_a_file() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    let store = world.store.actor(world.row.number);
+
+    run(&actor, " -- nothing\n").await.unwrap();
+    assert!(store.file().is_none());
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+
+    assert!(store.file().is_some());
+    run(&actor, "INSERT INTO t VALUES (7)").await.unwrap();
+    assert_eq!(run(&actor, "SELECT a FROM t").await, Ok(7));
+}
+
+#[tokio::test]
+async fn a_type_that_declares_a_database_has_its_file_before_its_first_hook() {
+    let config = ActorConfig { has_state: true, has_database: true, ..ActorConfig::default() };
+    let world = Fixture::with(config).await;
+    world.script.hold("on_migrate");
+
+    let actor = world.generation();
+    let starting = {
+        let actor = actor.clone();
+        tokio::spawn(async move { actor.start().await })
+    };
+    for _ in 0..1_000 {
+        if !world.script.events.lock().is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+
+    assert!(!world.script.events.lock().is_empty(), "the hook was asked");
+    assert!(world.store.actor(world.row.number).file().is_some());
+    starting.abort();
+}
+
+#[tokio::test]
+async fn statements_asked_for_while_the_actor_moves_keep_their_order() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+
+    let sql = actor.sql();
+    let none = || Bindings::None;
+    let all = [
+        sql.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b)".into(), none()),
+        sql.execute("INSERT INTO t (b) VALUES ('x')".into(), none()),
+        sql.execute("INSERT INTO t (b) VALUES ('y')".into(), none()),
+    ];
+    let ids: Vec<_> = futures::future::join_all(all).await;
+
+    let ids: Vec<_> = ids.into_iter().map(|done| done.unwrap().last_insert_row_id).collect();
+    assert_eq!(ids, [None, Some(1), Some(2)]);
+}
+
+#[tokio::test]
+async fn what_was_written_is_there_in_the_next_generation() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+    run(&actor, "INSERT INTO t VALUES (3)").await.unwrap();
+    slept(&world, &actor).await;
+
+    let again = world.generation();
+    again.start().await.unwrap();
+
+    assert_eq!(run(&again, "SELECT a FROM t").await, Ok(3));
+}
+
+#[tokio::test]
+async fn after_the_end_of_its_generation_a_statement_is_refused() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+    slept(&world, &actor).await;
+
+    assert_eq!(run(&actor, "SELECT 1").await, Err("sqlite/transaction_closed".to_owned()));
+}
+
+#[tokio::test]
+async fn a_generation_that_never_used_sql_gets_no_file_after_its_end() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    slept(&world, &actor).await;
+
+    assert_eq!(
+        run(&actor, "CREATE TABLE t (a)").await,
+        Err("sqlite/transaction_closed".to_owned())
+    );
+    assert!(world.store.actor(world.row.number).file().is_none());
+}
+
+#[tokio::test]
+async fn a_transaction_that_is_open_at_the_end_is_rolled_back() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+    let transaction = actor.sql().begin(BeginOptions::default()).await.unwrap();
+    transaction.execute("INSERT INTO t VALUES (1)".into(), Bindings::None).await.unwrap();
+    slept(&world, &actor).await;
+
+    let again = world.generation();
+    again.start().await.unwrap();
+
+    assert_eq!(run(&again, "SELECT count(*) FROM t").await, Ok(0));
+}
+
+#[tokio::test]
+async fn a_transaction_that_takes_too_long_expires_on_the_clock() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+    let timeout = Some(Duration::from_millis(100));
+    let options = BeginOptions { timeout, ..BeginOptions::default() };
+    let transaction = actor.sql().begin(options).await.unwrap();
+    transaction.execute("INSERT INTO t VALUES (1)".into(), Bindings::None).await.unwrap();
+
+    world.advance_ms(100).await;
+
+    let late = transaction.commit().await.expect_err("it has expired");
+    assert_eq!((&*late.group, &*late.code), ("sqlite", "transaction_expired"));
+    assert_eq!(run(&actor, "SELECT count(*) FROM t").await, Ok(0));
+}
+
+#[tokio::test]
+async fn the_death_of_a_generation_leaves_nothing_of_its_open_transaction() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+    let transaction = actor.sql().begin(BeginOptions::default()).await.unwrap();
+    transaction.execute("INSERT INTO t VALUES (1)".into(), Bindings::None).await.unwrap();
+
+    actor.break_generation(greenroom::error::Error::internal("a fault"));
+    let again = world.generation();
+    again.start().await.unwrap();
+
+    assert_eq!(run(&again, "SELECT count(*) FROM t").await, Ok(0));
+    assert_eq!(run(&actor, "SELECT 1").await, Err("sqlite/transaction_closed".to_owned()));
+}

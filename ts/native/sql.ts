@@ -1,0 +1,207 @@
+/**
+ * What the contract's `JsNativeDatabase` and `JsSqliteTransaction` have beyond Rust:
+ * promises.
+ *
+ * 1. A statement commits by itself, or with its transaction; its promise resolves when what
+ *    it wrote is durable.
+ * 2. Bindings are copied before a call returns.
+ */
+import {
+  JsNativeDatabase,
+  JsSqliteTransaction,
+  sqlBatch,
+  sqlBegin,
+  sqlClose,
+  sqlExec,
+  sqlExecute,
+  sqlTransaction,
+  sqlTransactionEnd,
+  sqlTransactionExec,
+  sqlTransactionExecute,
+} from "../../index.js";
+import { toBridge } from "./errors.js";
+import { bagOf, belongsTo } from "./owner.js";
+import {
+  isBinding,
+  NOTHING_BOUND,
+  packPositional,
+  type SqlBinding,
+  type SqlResult,
+  unpackResult,
+  unpackResults,
+} from "./sql-values.js";
+
+/** A value for a parameter as the contract's callers say it. */
+export interface JsBindParam {
+  readonly kind: string;
+  readonly intValue?: number | bigint | undefined;
+  readonly floatValue?: number | undefined;
+  readonly textValue?: string | undefined;
+  readonly blobValue?: Uint8Array | undefined;
+}
+
+/** A statement of a batch. */
+export interface JsSqlStatement {
+  readonly sql: string;
+  readonly params?: readonly JsBindParam[] | null | undefined;
+}
+
+declare module "../../index.js" {
+  interface JsNativeDatabase {
+    /** Runs a text of statements; answers the rows of the last one that has columns. */
+    exec(sql: string): Promise<SqlResult>;
+    /** Runs one statement. */
+    execute(sql: string, params?: readonly JsBindParam[] | null): Promise<SqlResult>;
+    /** As {@link execute}. */
+    query(sql: string, params?: readonly JsBindParam[] | null): Promise<SqlResult>;
+    /** As {@link execute}. */
+    run(sql: string, params?: readonly JsBindParam[] | null): Promise<SqlResult>;
+    /** Runs statements in one transaction, all or none. */
+    executeBatch(statements: readonly JsSqlStatement[]): Promise<SqlResult[]>;
+    /** Begins a transaction that keeps everybody else out until it ends, at most `timeoutMs`. */
+    beginTransaction(timeoutMs?: number | null, name?: string | null): Promise<JsSqliteTransaction>;
+    /** Takes nothing more for the rest of the generation. */
+    close(): Promise<void>;
+    /** As {@link execute}, with bindings as `sql-values` packs them. */
+    executePacked(sql: string, bindings: Uint8Array | null): Promise<SqlResult>;
+  }
+  interface JsSqliteTransaction {
+    /** Runs one statement within the transaction. */
+    execute(sql: string, params?: readonly JsBindParam[] | null): Promise<SqlResult>;
+    /** Runs a text of statements within the transaction. */
+    exec(sql: string): Promise<SqlResult>;
+    /** Ends it with its changes. Resolves when they are durable. */
+    commit(): Promise<void>;
+    /** Ends it without its changes. */
+    rollback(): Promise<void>;
+    /** As {@link execute}, with bindings as `sql-values` packs them. */
+    executePacked(sql: string, bindings: Uint8Array | null): Promise<SqlResult>;
+  }
+}
+
+const databaseMethods = {
+  async exec(this: JsNativeDatabase, sql: string): Promise<SqlResult> {
+    return unpackResult(await wait(this, (ticket) => sqlExec(this, sql, ticket)));
+  },
+  async executePacked(
+    this: JsNativeDatabase,
+    sql: string,
+    bindings: Uint8Array | null,
+  ): Promise<SqlResult> {
+    return unpackResult(await wait(this, (ticket) => sqlExecute(this, sql, bindings, ticket)));
+  },
+  async execute(
+    this: JsNativeDatabase,
+    sql: string,
+    params?: readonly JsBindParam[] | null,
+  ): Promise<SqlResult> {
+    return this.executePacked(sql, packed(params));
+  },
+  async query(
+    this: JsNativeDatabase,
+    sql: string,
+    params?: readonly JsBindParam[] | null,
+  ): Promise<SqlResult> {
+    return this.execute(sql, params);
+  },
+  async run(
+    this: JsNativeDatabase,
+    sql: string,
+    params?: readonly JsBindParam[] | null,
+  ): Promise<SqlResult> {
+    return this.execute(sql, params);
+  },
+  async executeBatch(
+    this: JsNativeDatabase,
+    statements: readonly JsSqlStatement[],
+  ): Promise<SqlResult[]> {
+    const texts = statements.map(({ sql }) => sql);
+    const bindings = statements.map(({ params }) => packed(params) ?? NOTHING_BOUND);
+    return unpackResults(await wait(this, (ticket) => sqlBatch(this, texts, bindings, ticket)));
+  },
+  async beginTransaction(
+    this: JsNativeDatabase,
+    timeoutMs?: number | null,
+    name?: string | null,
+  ): Promise<JsSqliteTransaction> {
+    if (typeof timeoutMs === "number" && !(timeoutMs > 0 && Number.isFinite(timeoutMs))) {
+      throw invalid("timeoutMs", `timeoutMs is ${timeoutMs}, not a finite number above 0`);
+    }
+    const start = (ticket: number) => sqlBegin(this, timeoutMs ?? null, name ?? null, ticket);
+    const key = await wait(this, start);
+    const text = Buffer.from(key ?? []).toString("utf8");
+    return belongsTo(sqlTransaction(this, text), bagOf(this));
+  },
+  async close(this: JsNativeDatabase): Promise<void> {
+    await wait(this, (ticket) => sqlClose(this, ticket));
+  },
+};
+
+const transactionMethods = {
+  async exec(this: JsSqliteTransaction, sql: string): Promise<SqlResult> {
+    return unpackResult(await wait(this, (ticket) => sqlTransactionExec(this, sql, ticket)));
+  },
+  async executePacked(
+    this: JsSqliteTransaction,
+    sql: string,
+    bindings: Uint8Array | null,
+  ): Promise<SqlResult> {
+    const start = (ticket: number) => sqlTransactionExecute(this, sql, bindings, ticket);
+    return unpackResult(await wait(this, start));
+  },
+  async execute(
+    this: JsSqliteTransaction,
+    sql: string,
+    params?: readonly JsBindParam[] | null,
+  ): Promise<SqlResult> {
+    return this.executePacked(sql, packed(params));
+  },
+  async commit(this: JsSqliteTransaction): Promise<void> {
+    await wait(this, (ticket) => sqlTransactionEnd(this, true, ticket));
+  },
+  async rollback(this: JsSqliteTransaction): Promise<void> {
+    await wait(this, (ticket) => sqlTransactionEnd(this, false, ticket));
+  },
+};
+
+// Once, also where this module is loaded twice in one environment.
+if (!Object.hasOwn(JsNativeDatabase.prototype, "executePacked")) {
+  Object.assign(JsNativeDatabase.prototype, databaseMethods);
+  Object.assign(JsSqliteTransaction.prototype, transactionMethods);
+}
+
+function wait(owned: object, start: (ticket: number) => void): Promise<Uint8Array | null> {
+  return bagOf(owned).home.tickets.wait(start, { bridged: true });
+}
+
+function packed(params: readonly JsBindParam[] | null | undefined): Uint8Array | null {
+  return packPositional((params ?? []).map(bound));
+}
+
+function bound(param: JsBindParam, at: number): SqlBinding {
+  const value = valueOf(param);
+  if (isBinding(value)) return value;
+  throw invalid("params", `param ${at} of the kind ${param.kind} is out of range`);
+}
+
+function valueOf(param: JsBindParam): SqlBinding {
+  switch (param.kind) {
+    case "null":
+      return null;
+    case "int":
+      return param.intValue;
+    case "float":
+      return param.floatValue;
+    case "text":
+      return param.textValue;
+    case "blob":
+      return param.blobValue;
+    default:
+      throw invalid("params", `${String(param.kind)} is no kind of a param`);
+  }
+}
+
+function invalid(argument: string, message: string): Error {
+  const metadata = { argument };
+  return toBridge({ group: "napi", code: "invalid_argument", message, metadata });
+}
