@@ -16,8 +16,17 @@ export function actor<
   A = Record<never, never>,
   IA = Record<never, never>,
   D = unknown,
+  DB = undefined,
 >(
-  config: ActorConfig<S, V, I, In, A, IA, D>,
-): ActorDefinition<{ state: S; vars: V; input: In; deps: D; actions: A; internalActions: IA }> {
+  config: ActorConfig<S, V, I, In, A, IA, D, DB>,
+): ActorDefinition<{
+  state: S;
+  vars: V;
+  input: In;
+  deps: D;
+  db: DB;
+  actions: A;
+  internalActions: IA;
+}> {
   return defineActor(config);
 }

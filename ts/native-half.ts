@@ -14,10 +14,18 @@ import {
   dispatch,
   type Hold,
   type HostHandle,
+  isBinding,
+  type JsNativeDatabase,
+  type JsSqliteTransaction,
   type Kv,
   type ListedActor,
   NapiActorFactory,
+  packNamed,
+  packPositional,
   type SleepStop,
+  type SqlBinding,
+  type SqlCell,
+  type SqlResult,
   type Target,
   unbridged,
 } from "./native";
@@ -31,12 +39,28 @@ export type {
   CallScope,
   Hold,
   HostHandle as Host,
+  JsNativeDatabase as NativeDatabase,
+  JsSqliteTransaction as NativeTransaction,
   Kv as NativeKv,
   ListedActor,
   SleepStop,
+  SqlBinding,
+  SqlCell,
+  SqlResult,
   Target,
 };
-export { clockNow, clockSleep, clockwork, dispatch, NapiActorFactory, once, unbridged };
+export {
+  clockNow,
+  clockSleep,
+  clockwork,
+  dispatch,
+  isBinding,
+  NapiActorFactory,
+  once,
+  packNamed,
+  packPositional,
+  unbridged,
+};
 
 /** Callers by their number at the boundary. */
 export const callers = ["client", "actor", "local", "schedule"] as const;

@@ -50,6 +50,8 @@ function settingsOf(definition: Definition): object {
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(options.icon === undefined ? {} : { icon: options.icon }),
     hasState: definition.hasState,
+    hasDatabase: hasDatabase(definition),
+    warnsOfManualTransactions: definition.database?.warnOnManualTransactions !== false,
     durability: options.durability,
     restartsRun: true,
     // Upwards, so that a part of a millisecond does not become no time at all.
@@ -62,6 +64,11 @@ function settingsOf(definition: Definition): object {
     noSleep: options.noSleep,
     actions: [...definition.actions.keys()].sort().map((name) => ({ name })),
   };
+}
+
+/** Whether the actor gets a file of its own as it starts. */
+function hasDatabase(definition: Definition): boolean {
+  return definition.database !== undefined || definition.migrations !== undefined;
 }
 
 function callbacksOf(definition: Definition, scene: Scene): Record<string, unknown> {
@@ -95,7 +102,13 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
       onCreate && hook(async (at, { input }) => onCreate(at.context, await inputOf(at, input))),
     // Every start of an actor with a state has to look at its version.
     createVars: definition.hasVars || definition.hasState ? hook(createVars) : undefined,
-    onMigrate: onMigrate && hook((at, { isNew }) => onMigrate(at.context, isNew === true)),
+    onMigrate:
+      onMigrate === undefined && !hasDatabase(definition)
+        ? undefined
+        : hook(async (at, { isNew }) => {
+            await at.database.migrate();
+            await onMigrate?.(at.context, isNew === true);
+          }),
     onWake: onWake && hook((at) => onWake(at.context)),
     onSleep: ending("onSleep"),
     onDestroy: ending("onDestroy"),

@@ -77,6 +77,10 @@ export class Context {
     return this.#live.kv;
   }
 
+  get db(): unknown {
+    return this.#live.database.client(this.#live.specifier);
+  }
+
   get now(): number {
     return clockNow(this.#live.bag);
   }

@@ -16,6 +16,7 @@ import { messageOf, RivetError } from "../errors";
 import { Keys } from "../kv";
 import { Logger, type Logging } from "../log";
 import { type Bag, dispatch } from "../native-half";
+import { AuthorsDatabase } from "../sql/author";
 import { adopt, type Owner, seen } from "../state";
 import { Context } from "./context";
 import { isOutdated, readStored } from "./stored";
@@ -60,6 +61,7 @@ export class Live implements Owner {
   #told: Uint8Array | undefined;
   #log: Logger | undefined;
   #kv: Keys | undefined;
+  #database: AuthorsDatabase | undefined;
   /** A large state was warned of, once for the generation. */
   #warned = false;
 
@@ -104,6 +106,13 @@ export class Live implements Owner {
   get kv(): Keys {
     this.#kv ??= new Keys(() => this.bag.context.kv());
     return this.#kv;
+  }
+
+  /** The author's database. */
+  get database(): AuthorsDatabase {
+    const { database: provider, migrations: steps } = this.definition;
+    this.#database ??= new AuthorsDatabase({ provider, steps }, () => this.bag.context.sql());
+    return this.#database;
   }
 
   /** The state behind its proxies. */

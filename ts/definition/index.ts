@@ -3,7 +3,8 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 
 import { isSchema } from "../schema";
-import type { ActorDefinition, DefinitionTypes } from "../types";
+import { checkSteps } from "../sql/migrations";
+import type { ActorDefinition, DatabaseProvider, DefinitionTypes, Migration } from "../types";
 import { type ActionFunction, flatten, isGroup } from "./actions";
 import { checkFunction, checkKeys, describe, type Keys, nearest, quoted } from "./keys";
 import { type Options, readOptions } from "./options";
@@ -32,6 +33,8 @@ const keys: Keys = {
     "vars",
     ...hooks,
     "stateVersion",
+    "db",
+    "migrations",
     "run",
     "actions",
     "internalActions",
@@ -43,11 +46,9 @@ const keys: Keys = {
     "connParamsSchema",
     "connState",
     "createConnState",
-    "db",
     "events",
     "inspector",
     "limits",
-    "migrations",
     "onBeforeConnect",
     "onConnect",
     "onDisconnect",
@@ -91,6 +92,10 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
   readonly stateVersion: number;
   /** Whether there are vars at all. */
   readonly hasVars: boolean;
+  /** What makes `c.db`. */
+  readonly database: DatabaseProvider<unknown> | undefined;
+  /** Numbered steps of the schema. */
+  readonly migrations: readonly Migration[] | undefined;
 
   constructor(config: Record<string, unknown>) {
     this.config = config;
@@ -111,6 +116,11 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
     this.hasState = config.state !== undefined || config.createState !== undefined;
     this.stateVersion = readStateVersion(config, this.hasState);
     this.hasVars = config.vars !== undefined || config.createVars !== undefined;
+    this.database = readDatabase(config.db);
+    this.migrations =
+      config.migrations === undefined
+        ? undefined
+        : checkSteps(config.migrations, "migrations of actor()");
   }
 
   /** The definition that `given` is, also where another copy of this module made it. */
@@ -174,6 +184,15 @@ function readStateVersion(config: Record<string, unknown>, hasState: boolean): n
   }
   if (!hasState) throw new TypeError("actor() has stateVersion without state or createState");
   return version as number;
+}
+
+function readDatabase(given: unknown): DatabaseProvider<unknown> | undefined {
+  if (given === undefined) return undefined;
+  const { createClient } = (given ?? {}) as { createClient?: unknown };
+  if (typeof createClient !== "function") {
+    throw new TypeError(`db of actor() is ${describe(given)}, not what db() of greenroom/db gives`);
+  }
+  return given as DatabaseProvider<unknown>;
 }
 
 function readRun(run: unknown): Hook | undefined {

@@ -11,6 +11,7 @@ import { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 import { now, setImmediate } from "./clockwork.js";
 import { instanceOf } from "./context.js";
 import "./kv.js";
+import "./sql.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { fromRecord, readRecord } from "./errors.js";
 import { flushAtExit } from "./exit.js";

@@ -11,6 +11,7 @@ import type {
   CreateVarsContext,
   MigrateContext,
 } from "./context";
+import type { DatabaseProvider, Migration } from "./sql";
 
 /** Names types that are not to be inferred. Only the compiler looks at it. */
 export interface ActorTypes<S, V, I> {
@@ -55,13 +56,17 @@ export type RunConfig<C> =
   | { run: (c: C) => void | Promise<void>; name?: string; icon?: string };
 
 /** What is given to `actor()`. */
-export interface ActorConfig<S, V, I, In, A, IA, D> {
+export interface ActorConfig<S, V, I, In, A, IA, D, DB = unknown> {
   /** Types that are not to be inferred, such as `{} as {state: S}`. */
   types?: ActorTypes<S, V, I>;
+  /** Gives the actor `c.db`, on a file of its own: `db()` of `greenroom/db`. */
+  db?: DatabaseProvider<DB>;
+  /** Numbered steps of the schema, from 1, each applied once, at the start, in one transaction. */
+  migrations?: readonly Migration[];
   /** The first state, copied for each actor. Not together with `createState`. */
   state?: S;
   /** Makes the first state. */
-  createState?: (c: CreateStateContext, input: I) => S | Promise<S>;
+  createState?: (c: CreateStateContext<DB>, input: I) => S | Promise<S>;
   /**
    * The version of the state's shape: a whole number from 1. A state stored without one has 0. A start
    * that finds a newer one than this is refused (`actor.state_version_newer`).
@@ -78,33 +83,33 @@ export interface ActorConfig<S, V, I, In, A, IA, D> {
   /** What lives as long as a generation, copied for each. Not together with `createVars`. */
   vars?: V;
   /** Makes what lives as long as a generation. `deps` are those of `setup()`, which asks for them. */
-  createVars?: (c: CreateVarsContext<S, unknown, unknown, unknown, I>, deps: D) => V | Promise<V>;
+  createVars?: (c: CreateVarsContext<S, unknown, unknown, unknown, I, DB>, deps: D) => V | Promise<V>;
   /** Before anything else, on every start. A new actor has no state yet. */
-  onMigrate?: (c: MigrateContext<S>, isNew: boolean) => void | Promise<void>;
+  onMigrate?: (c: MigrateContext<S, DB>, isNew: boolean) => void | Promise<void>;
   /** Once in an actor's life, after its first state. */
-  onCreate?: (c: CreateContext<S, unknown, unknown, unknown, I>, input: I) => void | Promise<void>;
+  onCreate?: (c: CreateContext<S, unknown, unknown, unknown, I, DB>, input: I) => void | Promise<void>;
   /** On every start, new or not. */
-  onWake?: (c: ActorContext<S, unknown, unknown, V, I>) => void | Promise<void>;
+  onWake?: (c: ActorContext<S, unknown, unknown, V, I, DB>) => void | Promise<void>;
   /** When the actor goes to sleep. */
-  onSleep?: (c: ActorContext<S, unknown, unknown, V, I>) => void | Promise<void>;
+  onSleep?: (c: ActorContext<S, unknown, unknown, V, I, DB>) => void | Promise<void>;
   /** When the actor is destroyed. */
-  onDestroy?: (c: ActorContext<S, unknown, unknown, V, I>) => void | Promise<void>;
+  onDestroy?: (c: ActorContext<S, unknown, unknown, V, I, DB>) => void | Promise<void>;
   /** Runs beside the actions from start to stop. */
-  run?: RunConfig<ActorContext<S, unknown, unknown, V, I>>;
+  run?: RunConfig<ActorContext<S, unknown, unknown, V, I, DB>>;
   /** Once for each turn that changed the state. It must not change the state itself. */
-  onStateChange?: (c: ActorContext<S, unknown, unknown, V, I>, state: S) => void;
+  onStateChange?: (c: ActorContext<S, unknown, unknown, V, I, DB>, state: S) => void;
   /** May replace what an action answers. */
   onBeforeActionResponse?: <Out>(
-    c: ActorContext<S, unknown, unknown, V, I>,
+    c: ActorContext<S, unknown, unknown, V, I, DB>,
     name: string,
     args: unknown[],
     output: Out,
   ) => Out | Promise<Out>;
   /** What callers may ask for. Groups are plain objects. */
-  actions?: A & ActionTree<ActionContext<S, unknown, unknown, V, I>> & WithoutReservedActions;
+  actions?: A & ActionTree<ActionContext<S, unknown, unknown, V, I, DB>> & WithoutReservedActions;
   /** What only schedules and the actor itself may ask for. */
   internalActions?: IA &
-    ActionTree<ActionContext<S, unknown, unknown, V, I>> &
+    ActionTree<ActionContext<S, unknown, unknown, V, I, DB>> &
     WithoutReservedActions;
   /** Checks and may change the arguments of actions. */
   actionInputSchemas?: ActionInputSchemas<NoInfer<A>>;

@@ -123,8 +123,18 @@ export interface BaseContext {
   client<R extends AnyRegistry>(): Client<R>;
 }
 
+/** The database, for all contexts. */
+export interface DatabaseContext<DB> {
+  /**
+   * What `db` of `actor()` gives.
+   *
+   * @throws `actor.database_not_configured` when the actor has none.
+   */
+  readonly db: DB;
+}
+
 /** The state, for all contexts after `createState`. */
-export interface StateContext<S> extends BaseContext {
+export interface StateContext<S, DB = unknown> extends BaseContext, DatabaseContext<DB> {
   /**
    * The actor's state. Changes at any depth are noticed; assigning refuses what cannot be stored.
    *
@@ -136,7 +146,9 @@ export interface StateContext<S> extends BaseContext {
 }
 
 /** Of `createState`. */
-export interface CreateStateContext extends BaseContext {}
+export interface CreateStateContext<Database = unknown>
+  extends BaseContext,
+    DatabaseContext<Database> {}
 
 /** Of `onCreate`. */
 export interface CreateContext<
@@ -145,10 +157,10 @@ export interface CreateContext<
   _ConnState = unknown,
   _Vars = unknown,
   _Input = unknown,
-  _Database = unknown,
+  Database = unknown,
   _Events = unknown,
   _Queues = unknown,
-> extends StateContext<State> {}
+> extends StateContext<State, Database> {}
 
 /** Of `createVars`. */
 export interface CreateVarsContext<
@@ -157,10 +169,10 @@ export interface CreateVarsContext<
   _ConnState = unknown,
   _Vars = unknown,
   _Input = unknown,
-  _Database = unknown,
+  Database = unknown,
   _Events = unknown,
   _Queues = unknown,
-> extends StateContext<State> {}
+> extends StateContext<State, Database> {}
 
 /** Of everything else. */
 export interface ActorContext<
@@ -169,10 +181,10 @@ export interface ActorContext<
   _ConnState = unknown,
   Vars = unknown,
   _Input = unknown,
-  _Database = unknown,
+  Database = unknown,
   _Events = unknown,
   _Queues = unknown,
-> extends StateContext<State> {
+> extends StateContext<State, Database> {
   /** What lives as long as the generation, and is never stored. */
   vars: Vars;
 }
@@ -198,6 +210,7 @@ export interface ContextTypes {
   params?: unknown;
   connState?: unknown;
   vars?: unknown;
+  database?: unknown;
   events?: unknown;
   queues?: unknown;
 }
@@ -212,7 +225,7 @@ export type Context<T extends ContextTypes = Record<never, never>> = ActorContex
   T["connState"],
   T["vars"],
   unknown,
-  unknown,
+  T["database"],
   T["events"],
   T["queues"]
 >;
@@ -223,7 +236,8 @@ export type ActorContextOf<D extends AnyActorDefinition> = ActorContext<
   unknown,
   unknown,
   TypesOf<D>["vars"],
-  TypesOf<D>["input"]
+  TypesOf<D>["input"],
+  TypesOf<D>["db"]
 >;
 /** Of the given definition's actions. */
 export type ActionContextOf<D extends AnyActorDefinition> = ActionContext<
@@ -231,19 +245,35 @@ export type ActionContextOf<D extends AnyActorDefinition> = ActionContext<
   unknown,
   unknown,
   TypesOf<D>["vars"],
-  TypesOf<D>["input"]
+  TypesOf<D>["input"],
+  TypesOf<D>["db"]
 >;
 /** Of the given definition's `onCreate`. */
-export type CreateContextOf<D extends AnyActorDefinition> = CreateContext<TypesOf<D>["state"]>;
+export type CreateContextOf<D extends AnyActorDefinition> = CreateContext<
+  TypesOf<D>["state"],
+  unknown,
+  unknown,
+  unknown,
+  TypesOf<D>["input"],
+  TypesOf<D>["db"]
+>;
 /** Of the given definition's `createVars`. */
 export type CreateVarsContextOf<D extends AnyActorDefinition> = CreateVarsContext<
-  TypesOf<D>["state"]
+  TypesOf<D>["state"],
+  unknown,
+  unknown,
+  unknown,
+  TypesOf<D>["input"],
+  TypesOf<D>["db"]
 >;
 
 /** Of `onMigrate`. */
-export type MigrateContext<State = unknown> = StateContext<State>;
+export type MigrateContext<State = unknown, Database = unknown> = StateContext<State, Database>;
 /** Of `onMigrate` of the given definition. */
-export type MigrateContextOf<D extends AnyActorDefinition> = MigrateContext<TypesOf<D>["state"]>;
+export type MigrateContextOf<D extends AnyActorDefinition> = MigrateContext<
+  TypesOf<D>["state"],
+  TypesOf<D>["db"]
+>;
 
 export type {
   ActorContext as BeforeActionResponseContext,

@@ -1,0 +1,64 @@
+/**
+ * The database of one generation as its author declared it.
+ *
+ * 1. The schema is brought up to date before anything else of the actor runs, first by the
+ *    provider, then by the numbered steps, each in one transaction.
+ */
+
+import { type ActorSpecifier, RivetError } from "../errors";
+import type { NativeDatabase } from "../native-half";
+import type { DatabaseProvider, Migration, RawAccess } from "../types";
+import { migrations } from "./migrations";
+import { Database } from "./raw";
+
+/** How long the making of a schema may take, in milliseconds. */
+const MIGRATION_TIMEOUT = 5 * 60_000;
+
+/** What was declared. */
+export interface Declared {
+  readonly provider: DatabaseProvider<unknown> | undefined;
+  readonly steps: readonly Migration[] | undefined;
+}
+
+export class AuthorsDatabase {
+  readonly #declared: Declared;
+  readonly #raw: Database;
+  #client: unknown;
+  #made = false;
+
+  constructor(declared: Declared, native: () => NativeDatabase) {
+    this.#declared = declared;
+    this.#raw = new Database(native);
+  }
+
+  /** What `c.db` is. */
+  client(actor: ActorSpecifier): unknown {
+    const { provider } = this.#declared;
+    if (provider === undefined) {
+      throw new RivetError(
+        "actor",
+        "database_not_configured",
+        "this actor has no database: give it db of greenroom/db",
+        { actor, public: true },
+      );
+    }
+    if (!this.#made) {
+      this.#client = provider.createClient(this.#raw);
+      this.#made = true;
+    }
+    return this.#client;
+  }
+
+  /** Makes the schema (1). */
+  async migrate(): Promise<void> {
+    const { provider, steps } = this.#declared;
+    if (provider?.onMigrate !== undefined) {
+      await this.#inOne(async (tx) => provider.onMigrate?.(provider.createClient(tx)));
+    }
+    if (steps !== undefined) await this.#inOne(migrations({ migrations: steps }));
+  }
+
+  #inOne(body: (tx: RawAccess) => void | Promise<void>): Promise<void> {
+    return this.#raw.transaction(body, { timeout: MIGRATION_TIMEOUT });
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * `c.db` without an ORM: statements, and transactions that span turns.
+ *
+ * 1. No method throws: what is wrong with an argument is the promise's.
+ * 2. A transaction ends when its function does. What that threw is what its caller gets, even
+ *    when the rollback fails too.
+ */
+
+import { checkKeys, describe } from "../definition/keys";
+import { invalidArgument, messageOf, RivetError } from "../errors";
+import type { NativeDatabase, NativeTransaction, SqlBinding, SqlCell, SqlResult } from "../native-half";
+import { isBinding, packNamed, packPositional } from "../native-half";
+import type { RawAccess, TransactionOptions } from "../types";
+import { sqlError } from "./errors";
+
+/** What runs statements: the database, or a transaction of it. */
+type Runner = Pick<NativeDatabase, "executePacked" | "exec">;
+
+/** The names that may stand before a transaction's. */
+const transactionKeys = ["name", "timeout"];
+
+abstract class Access implements RawAccess {
+  async execute<TRow extends object = Record<string, unknown>>(
+    sql: string,
+    ...args: unknown[]
+  ): Promise<TRow[]> {
+    if (typeof sql !== "string") {
+      throw invalidArgument(`sql of db.execute() is ${describe(sql)}, not text`);
+    }
+    const bindings = packArguments(args);
+    const isScript = args.length === 0 && sql.replace(/[;\s]+$/, "").includes(";");
+    try {
+      const runner = this.runner();
+      const done = isScript ? runner.exec(sql) : runner.executePacked(sql, bindings);
+      return rowsOf(await done) as TRow[];
+    } catch (thrown) {
+      throw sqlError(thrown);
+    }
+  }
+
+  protected abstract runner(): Runner;
+  abstract transaction<T>(
+    body: (tx: RawAccess) => T | Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T>;
+  abstract close(): Promise<void>;
+}
+
+/** The database of one generation. */
+export class Database extends Access {
+  readonly #native: () => NativeDatabase;
+
+  constructor(native: () => NativeDatabase) {
+    super();
+    this.#native = native;
+  }
+
+  protected runner(): Runner {
+    return this.#native();
+  }
+
+  async transaction<T>(
+    body: (tx: RawAccess) => T | Promise<T>,
+    options: TransactionOptions = {},
+  ): Promise<T> {
+    if (typeof body !== "function") {
+      throw invalidArgument(`db.transaction() takes a function, not ${describe(body)}`);
+    }
+    const { name, timeout } = readOptions(options);
+    const native = await plainly(this.#native().beginTransaction(timeout, name));
+    let result: T;
+    try {
+      result = await body(new Inside(native));
+    } catch (thrown) {
+      // One that expired, or that a statement ended, needs none (2).
+      await native.rollback().catch(() => {});
+      throw thrown;
+    }
+    await plainly(native.commit());
+    return result;
+  }
+
+  async close(): Promise<void> {
+    await plainly(this.#native().close());
+  }
+}
+
+class Inside extends Access {
+  readonly #native: NativeTransaction;
+
+  constructor(native: NativeTransaction) {
+    super();
+    this.#native = native;
+  }
+
+  protected runner(): Runner {
+    return this.#native;
+  }
+
+  async transaction<T>(): Promise<T> {
+    throw new RivetError(
+      "sqlite",
+      "transaction_nested",
+      "transactions do not nest: use this one, or SAVEPOINT and RELEASE within it",
+    );
+  }
+
+  async close(): Promise<void> {
+    throw invalidArgument("a transaction cannot close its database");
+  }
+}
+
+/** One plain object of values is by name, anything else in order. */
+function packArguments(args: readonly unknown[]): Uint8Array | null {
+  const [first] = args;
+  if (args.length === 1 && isPlain(first)) {
+    for (const [name, value] of Object.entries(first)) checkValue(value, `value ${name}`);
+    return packNamed(first as Record<string, SqlBinding>);
+  }
+  args.forEach((value, at) => {
+    checkValue(value, `value ${at + 1}`);
+  });
+  return packPositional(args as SqlBinding[]);
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+function checkValue(value: unknown, what: string): void {
+  if (isBinding(value)) return;
+  const shown = typeof value === "bigint" ? "beyond 64 bits" : describe(value);
+  throw invalidArgument(`${what} of db.execute() is ${shown}, which SQLite cannot keep`);
+}
+
+/** Rows as objects; of two columns of one name the last counts. */
+export function rowsOf(result: SqlResult): Record<string, unknown>[] {
+  const { columns } = result;
+  return result.rows.map((row) =>
+    Object.fromEntries(columns.map((name, at) => [name, plainCell(row[at] as SqlCell)])),
+  );
+}
+
+/** A value with bytes of its own. */
+export function plainCell(cell: SqlCell): null | number | bigint | string | Uint8Array {
+  return cell instanceof Uint8Array ? Uint8Array.from(cell) : cell;
+}
+
+function readOptions(given: TransactionOptions): TransactionOptions {
+  const place = "options of db.transaction()";
+  try {
+    checkKeys(given, { place, known: transactionKeys });
+  } catch (error) {
+    throw invalidArgument(messageOf(error));
+  }
+  const { name, timeout } = given as TransactionOptions;
+  if (name !== undefined && typeof name !== "string") {
+    throw invalidArgument(`name of ${place} is ${describe(name)}, not text`);
+  }
+  if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
+    throw invalidArgument(`timeout of ${place} is ${describe(timeout)}, not milliseconds above 0`);
+  }
+  return { name, timeout };
+}
+
+async function plainly<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (thrown) {
+    throw sqlError(thrown);
+  }
+}
