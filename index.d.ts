@@ -25,6 +25,8 @@ export declare class ActorContext {
   sameActorInstance(other: ActorContext): boolean
   /** The actor's keys and values. */
   kv(): Kv
+  /** The actor's database. It gets a file of its own with its first statement. */
+  sql(): JsNativeDatabase
   /** Asks for a save of the state. */
   requestSave(options?: JsSaveOptions | undefined | null): void
   /** Begins a callback that watches the state; the actor stays awake for it. */
@@ -72,6 +74,17 @@ export declare class CoreRegistry {
   /** Ends it: true the first time. The JavaScript half makes `shutdown` of it. */
   close(): boolean
 }
+
+/** The database of one actor. */
+export declare class JsNativeDatabase {
+  /** Counters of the database; none are kept. */
+  metrics(): null
+  /** The last error of the store of keys and values; it is thrown where it happens. */
+  takeLastKvError(): null
+}
+
+/** A transaction that spans turns. */
+export declare class JsSqliteTransaction {}
 
 /** The keys and values of one actor, ordered by the bytes of the keys. */
 export declare class Kv {}
@@ -235,6 +248,8 @@ export interface JsActorConfig {
   name?: string
   icon?: string
   hasDatabase?: boolean
+  /** Whether to warn once of a transaction that is begun by hand. Without it, yes. */
+  warnsOfManualTransactions?: boolean
   remoteSqlite?: boolean
   enableActorRuntimeSocket?: boolean
   hasState?: boolean
@@ -388,6 +403,52 @@ export declare function requestSave(actor: number, immediate: boolean, maxWaitMs
  * `error`) to this environment; null ends it. Off unless asked for.
  */
 export declare function setLogSink(environment: number, level?: string | undefined | null): void
+
+/** Runs statements, all or none, and settles `ticket` with their packed outcomes. */
+export declare function sqlBatch(database: JsNativeDatabase, statements: Array<string>, bindings: Array<Uint8Array>, ticket: number): void
+
+/** Begins a transaction and settles `ticket` with its key. No timeout is the default. */
+export declare function sqlBegin(database: JsNativeDatabase, timeoutMs: number | undefined | null, name: string | undefined | null, ticket: number): void
+
+/**
+ * Closes the database for the rest of the generation and settles `ticket` when nothing
+ * runs in it.
+ */
+export declare function sqlClose(database: JsNativeDatabase, ticket: number): void
+
+/**
+ * Runs a text of statements and settles `ticket` with the packed outcome of the last one
+ * that has columns.
+ */
+export declare function sqlExec(database: JsNativeDatabase, sql: string, ticket: number): void
+
+/** Runs one statement and settles `ticket` with its packed outcome. */
+export declare function sqlExecute(database: JsNativeDatabase, sql: string, bindings: Uint8Array | undefined | null, ticket: number): void
+
+/**
+ * Runs statements in the turn that is going on and returns their packed outcome, with
+ * the rows that were written and whether the turn has written in place of the changes
+ * and the id.
+ */
+export declare function sqlInTurn(database: JsNativeDatabase, sql: string, bindings?: Uint8Array | undefined | null): Buffer
+
+/** The transaction of a key, whatever became of it. Throws once the database is closed. */
+export declare function sqlTransaction(database: JsNativeDatabase, key: string): JsSqliteTransaction
+
+/**
+ * Ends a transaction, with its changes or without, and settles `ticket` when that is
+ * durable.
+ */
+export declare function sqlTransactionEnd(transaction: JsSqliteTransaction, commits: boolean, ticket: number): void
+
+/** Runs a text of statements within a transaction. */
+export declare function sqlTransactionExec(transaction: JsSqliteTransaction, sql: string, ticket: number): void
+
+/** Runs one statement within a transaction. */
+export declare function sqlTransactionExecute(transaction: JsSqliteTransaction, sql: string, bindings: Uint8Array | undefined | null, ticket: number): void
+
+/** A turn in which [`sql_in_turn`] was called has ended. */
+export declare function sqlTurnEnded(database: JsNativeDatabase): void
 
 /**
  * The encoded state of a running generation as it was last saved or loaded, empty for

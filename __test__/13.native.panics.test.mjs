@@ -64,6 +64,8 @@ describe("a panic", () => {
   const calls = (context) => {
     const { ActorContext, CancellationToken, CoreRegistry, NapiActorFactory } = native;
     const kv = context.kv();
+    const sql = context.sql();
+    const transaction = native.sqlTransaction(sql, "none");
     const factory = () => new NapiActorFactory({});
     return {
       __jobFields: () => native.__jobFields(),
@@ -105,9 +107,24 @@ describe("a panic", () => {
       requestSave: () => native.requestSave(1, false, -1),
       setLogSink: () => native.setLogSink(1, null),
       storedState: () => native.storedState(1),
+      sqlBatch: () => native.sqlBatch(sql, ["SELECT 1"], [none], 1),
+      sqlBegin: () => native.sqlBegin(sql, null, null, 1),
+      sqlClose: () => native.sqlClose(sql, 1),
+      sqlExec: () => native.sqlExec(sql, "SELECT 1", 1),
+      sqlExecute: () => native.sqlExecute(sql, "SELECT 1", null, 1),
+      sqlInTurn: () => native.sqlInTurn(sql, "SELECT 1", null),
+      sqlTransaction: () => native.sqlTransaction(sql, "none"),
+      sqlTransactionEnd: () => native.sqlTransactionEnd(transaction, true, 1),
+      sqlTransactionExec: () => native.sqlTransactionExec(transaction, "SELECT 1", 1),
+      sqlTransactionExecute: () => native.sqlTransactionExecute(transaction, "SELECT 1", null, 1),
+      sqlTurnEnded: () => native.sqlTurnEnded(sql),
       submit: () => native.submit(1, "{}", "a", none, 2, 1, false),
       take: () => native.take(1),
       ActorContext: undefined,
+      JsNativeDatabase: undefined,
+      JsSqliteTransaction: undefined,
+      "JsNativeDatabase#metrics": () => sql.metrics(),
+      "JsNativeDatabase#takeLastKvError": () => sql.takeLastKvError(),
       Kv: undefined,
       CancellationToken: () => new CancellationToken(),
       CoreRegistry: () => new CoreRegistry(),

@@ -83,16 +83,7 @@ describe("actor() refuses", () => {
     });
   }
 
-  for (const key of [
-    "events",
-    "queues",
-    "connState",
-    "onConnect",
-    "db",
-    "migrations",
-    "onRequest",
-    "onWebSocket",
-  ]) {
+  for (const key of ["events", "queues", "connState", "onConnect", "onRequest", "onWebSocket"]) {
     it(`${key}, which is not available yet, by name`, () => {
       assert.throws(
         () => actor({ [key]: {} }),

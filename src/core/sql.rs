@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::actor::activity::WorkKind;
-use super::actor::{Actor, WorkRegion};
+use super::actor::{Actor, RanInTurn, WorkRegion};
 use crate::error::Result;
 use crate::store::{
     BeginOptions, Bindings, SqlDatabase, SqlError, SqlOutcome, SqlTransaction, is_blank,
@@ -73,6 +73,23 @@ impl ActorSql {
         statements: Vec<(String, Bindings)>,
     ) -> BoxFuture<'static, Result<Vec<SqlOutcome>>> {
         self.ask(|database| database.execute_batch(statements))
+    }
+
+    /// Runs one statement, or without bindings a text of several, on this thread, in the
+    /// turn that is going on: what the turn changes is committed together at its end. The
+    /// first one of an actor without a file waits until it has one.
+    ///
+    /// # Errors
+    ///
+    /// What SQLite said, as `internal`; `sqlite/transaction_open` while a transaction
+    /// that spans turns is open; `sqlite/turn_lost`, with which the generation ends.
+    pub fn run_in_turn(&self, sql: &str, bindings: &Bindings) -> Result<RanInTurn> {
+        self.0.run_in_turn(sql, bindings)
+    }
+
+    /// The turn has ended: whatever its statements still hold is committed or given back.
+    pub fn end_turn(&self) {
+        self.0.end_sql_turn();
     }
 
     /// Begins a transaction that keeps everybody else out until it ends.

@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use napi::Env;
-use napi::bindgen_prelude::Uint8Array;
+use napi::bindgen_prelude::{BufferSlice, Uint8Array};
 use napi_derive::napi;
 
-use self::packing::{pack, pack_all, unpack};
+use self::packing::{pack, pack_all, pack_cursor, unpack};
 use super::context::settle_with;
 use super::error::{invalid_argument, thrown};
 use super::guard::trip;
@@ -77,6 +77,30 @@ pub fn sql_execute(
     let ran = database.inner.execute(sql, read(env, bindings.as_ref())?);
     settle_with(&database.hub, ticket, async move { pack(&ran.await?).map(Some) });
     Ok(())
+}
+
+/// Runs statements in the turn that is going on and returns their packed outcome, with
+/// the rows that were written and whether the turn has written in place of the changes
+/// and the id.
+#[napi(catch_unwind, ts_return_type = "Buffer")]
+pub fn sql_in_turn<'env>(
+    env: &'env Env,
+    database: &JsNativeDatabase,
+    sql: String,
+    bindings: Option<Uint8Array>,
+) -> napi::Result<BufferSlice<'env>> {
+    trip();
+    let bindings = read(env, bindings.as_ref())?;
+    let ran = database.inner.run_in_turn(&sql, &bindings);
+    let packed = ran.and_then(|ran| pack_cursor(ran.cursor, ran.wrote));
+    BufferSlice::from_data(env, packed.map_err(|error| thrown(env, error))?)
+}
+
+/// A turn in which [`sql_in_turn`] was called has ended.
+#[napi(catch_unwind)]
+pub fn sql_turn_ended(database: &JsNativeDatabase) {
+    trip();
+    database.inner.end_turn();
 }
 
 /// Runs a text of statements and settles `ticket` with the packed outcome of the last one

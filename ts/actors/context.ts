@@ -12,6 +12,7 @@ import { invalidArgument, RivetError } from "../errors";
 import type { Keys } from "../kv";
 import type { Logger } from "../log";
 import { clockNow, dispatch, unbridged } from "../native-half";
+import type { InTurn } from "../sql/in-turn";
 import type { Caller, SaveOptions } from "../types";
 import { Clock } from "./clock";
 import type { Live } from "./live";
@@ -79,6 +80,10 @@ export class Context {
 
   get db(): unknown {
     return this.#live.database.client(this.#live.specifier);
+  }
+
+  get sql(): InTurn {
+    return this.#live.sql;
   }
 
   get now(): number {

@@ -17,6 +17,7 @@ import { Keys } from "../kv";
 import { Logger, type Logging } from "../log";
 import { type Bag, dispatch } from "../native-half";
 import { AuthorsDatabase } from "../sql/author";
+import { InTurn } from "../sql/in-turn";
 import { adopt, type Owner, seen } from "../state";
 import { Context } from "./context";
 import { isOutdated, readStored } from "./stored";
@@ -62,6 +63,7 @@ export class Live implements Owner {
   #log: Logger | undefined;
   #kv: Keys | undefined;
   #database: AuthorsDatabase | undefined;
+  #sql: InTurn | undefined;
   /** A large state was warned of, once for the generation. */
   #warned = false;
 
@@ -113,6 +115,12 @@ export class Live implements Owner {
     const { database: provider, migrations: steps } = this.definition;
     this.#database ??= new AuthorsDatabase({ provider, steps }, () => this.bag.context.sql());
     return this.#database;
+  }
+
+  /** Statements within the turn. */
+  get sql(): InTurn {
+    this.#sql ??= new InTurn(() => this.bag.context.sql());
+    return this.#sql;
   }
 
   /** The state behind its proxies. */

@@ -28,7 +28,11 @@ export interface DatabaseOptions {
  */
 export function db(options: DatabaseOptions = {}): DatabaseProvider<RawAccess> {
   const place = "db()";
-  checkKeys(options, { place, known: ["onMigrate", "warnOnManualTransactions"], later: ["profiling"] });
+  checkKeys(options, {
+    place,
+    known: ["onMigrate", "warnOnManualTransactions"],
+    later: ["profiling"],
+  });
   const { onMigrate, warnOnManualTransactions } = options as DatabaseOptions;
   checkFunction(onMigrate, "onMigrate", place);
   if (warnOnManualTransactions !== undefined && typeof warnOnManualTransactions !== "boolean") {

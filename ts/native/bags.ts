@@ -42,6 +42,8 @@ export class ActorBag {
   dirty = false;
   /** Rows were changed in this turn. Set by `wrote`. */
   wrote = false;
+  /** Statements ran in this turn. Set by `usedSql`. */
+  usesSql = false;
   /** The state was handed over on request, and no commit has ended since. */
   handedOver = false;
   /** A save was asked for, and the state has not been handed over since. */

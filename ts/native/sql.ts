@@ -5,6 +5,8 @@
  * 1. A statement commits by itself, or with its transaction; its promise resolves when what
  *    it wrote is durable.
  * 2. Bindings are copied before a call returns.
+ * 3. What runs in a turn is committed at its end, also where the statement threw: it may have
+ *    begun the turn's transaction.
  */
 import {
   JsNativeDatabase,
@@ -14,10 +16,12 @@ import {
   sqlClose,
   sqlExec,
   sqlExecute,
+  sqlInTurn,
   sqlTransaction,
   sqlTransactionEnd,
   sqlTransactionExec,
   sqlTransactionExecute,
+  sqlTurnEnded,
 } from "../../index.js";
 import { toBridge } from "./errors.js";
 import { bagOf, belongsTo } from "./owner.js";
@@ -64,6 +68,11 @@ declare module "../../index.js" {
     close(): Promise<void>;
     /** As {@link execute}, with bindings as `sql-values` packs them. */
     executePacked(sql: string, bindings: Uint8Array | null): Promise<SqlResult>;
+    /**
+     * Runs statements here and now, in the turn that is going on. `changes` are the rows that were
+     * written, those of triggers and foreign keys included.
+     */
+    execInTurn(sql: string, bindings: Uint8Array | null): SqlResult;
   }
   interface JsSqliteTransaction {
     /** Runs one statement within the transaction. */
@@ -132,6 +141,22 @@ const databaseMethods = {
     const text = Buffer.from(key ?? []).toString("utf8");
     return belongsTo(sqlTransaction(this, text), bagOf(this));
   },
+  execInTurn(this: JsNativeDatabase, sql: string, bindings: Uint8Array | null): SqlResult {
+    const bag = bagOf(this);
+    const { turns } = bag.home;
+    if (!bag.usesSql) turns.usedSql(bag, () => sqlTurnEnded(this));
+    let packed: Uint8Array;
+    try {
+      packed = sqlInTurn(this, sql, bindings);
+    } catch (thrown) {
+      turns.wrote(bag);
+      throw thrown;
+    }
+    const { columns, rows, changes, lastInsertRowId } = unpackResult(packed);
+    // In its place is whether the turn has written.
+    if (lastInsertRowId === 1) turns.wrote(bag);
+    return { columns, rows, changes };
+  },
   async close(this: JsNativeDatabase): Promise<void> {
     await wait(this, (ticket) => sqlClose(this, ticket));
   },
@@ -179,12 +204,12 @@ function packed(params: readonly JsBindParam[] | null | undefined): Uint8Array |
 }
 
 function bound(param: JsBindParam, at: number): SqlBinding {
-  const value = valueOf(param);
-  if (isBinding(value)) return value;
-  throw invalid("params", `param ${at} of the kind ${param.kind} is out of range`);
+  const value = givenBy(param);
+  if (isBinding(value) && (value !== undefined || param.kind === "null")) return value;
+  throw invalid("params", `param ${at} of the kind ${param.kind} has no value that can be bound`);
 }
 
-function valueOf(param: JsBindParam): SqlBinding {
+function givenBy(param: JsBindParam): SqlBinding {
   switch (param.kind) {
     case "null":
       return null;

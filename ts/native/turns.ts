@@ -29,6 +29,8 @@ export class Turns {
   readonly #watch: () => void;
   /** Actors whose turn changed something. */
   #changed: ActorBag[] = [];
+  /** Actors with statements in this turn. */
+  #statements: { readonly bag: ActorBag; readonly ended: () => void }[] = [];
 
   /** `watch` sees to it that {@link Turns.end} is called once the loop has turned. */
   constructor(native: CommitPort, keepAlive: KeepAlive, watch: () => void) {
@@ -54,13 +56,29 @@ export class Turns {
     this.#watch();
   }
 
+  /** Statements ran in this turn: `ended` is to be called once what it changed was handed over. */
+  usedSql(bag: ActorBag, ended: () => void): void {
+    if (bag.usesSql) return;
+    bag.usesSql = true;
+    this.#statements.push({ bag, ended });
+    this.#watch();
+  }
+
   /** Ends the turn (1). */
   end(): void {
-    if (this.#changed.length === 0) return;
-    const bags = this.#changed;
-    this.#changed = [];
-    for (const bag of bags) {
-      if (bag.inFlight === 0) this.push(bag);
+    if (this.#changed.length > 0) {
+      const bags = this.#changed;
+      this.#changed = [];
+      for (const bag of bags) {
+        if (bag.inFlight === 0) this.push(bag);
+      }
+    }
+    if (this.#statements.length === 0) return;
+    const statements = this.#statements;
+    this.#statements = [];
+    for (const { bag, ended } of statements) {
+      bag.usesSql = false;
+      ended();
     }
   }
 

@@ -8,9 +8,9 @@
 
 import { checkKeys, describe } from "../definition/keys";
 import { invalidArgument, messageOf, RivetError } from "../errors";
-import type { NativeDatabase, NativeTransaction, SqlBinding, SqlCell, SqlResult } from "../native-half";
-import { isBinding, packNamed, packPositional } from "../native-half";
+import type { NativeDatabase, NativeTransaction, SqlCell, SqlResult } from "../native-half";
 import type { RawAccess, TransactionOptions } from "../types";
+import { packArguments } from "./arguments";
 import { sqlError } from "./errors";
 
 /** What runs statements: the database, or a transaction of it. */
@@ -27,7 +27,7 @@ abstract class Access implements RawAccess {
     if (typeof sql !== "string") {
       throw invalidArgument(`sql of db.execute() is ${describe(sql)}, not text`);
     }
-    const bindings = packArguments(args);
+    const bindings = packArguments(args, "db.execute()");
     const isScript = args.length === 0 && sql.replace(/[;\s]+$/, "").includes(";");
     try {
       const runner = this.runner();
@@ -108,31 +108,6 @@ class Inside extends Access {
   async close(): Promise<void> {
     throw invalidArgument("a transaction cannot close its database");
   }
-}
-
-/** One plain object of values is by name, anything else in order. */
-function packArguments(args: readonly unknown[]): Uint8Array | null {
-  const [first] = args;
-  if (args.length === 1 && isPlain(first)) {
-    for (const [name, value] of Object.entries(first)) checkValue(value, `value ${name}`);
-    return packNamed(first as Record<string, SqlBinding>);
-  }
-  args.forEach((value, at) => {
-    checkValue(value, `value ${at + 1}`);
-  });
-  return packPositional(args as SqlBinding[]);
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
-}
-
-function checkValue(value: unknown, what: string): void {
-  if (isBinding(value)) return;
-  const shown = typeof value === "bigint" ? "beyond 64 bits" : describe(value);
-  throw invalidArgument(`${what} of db.execute() is ${shown}, which SQLite cannot keep`);
 }
 
 /** Rows as objects; of two columns of one name the last counts. */

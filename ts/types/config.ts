@@ -83,11 +83,17 @@ export interface ActorConfig<S, V, I, In, A, IA, D, DB = unknown> {
   /** What lives as long as a generation, copied for each. Not together with `createVars`. */
   vars?: V;
   /** Makes what lives as long as a generation. `deps` are those of `setup()`, which asks for them. */
-  createVars?: (c: CreateVarsContext<S, unknown, unknown, unknown, I, DB>, deps: D) => V | Promise<V>;
+  createVars?: (
+    c: CreateVarsContext<S, unknown, unknown, unknown, I, DB>,
+    deps: D,
+  ) => V | Promise<V>;
   /** Before anything else, on every start. A new actor has no state yet. */
   onMigrate?: (c: MigrateContext<S, DB>, isNew: boolean) => void | Promise<void>;
   /** Once in an actor's life, after its first state. */
-  onCreate?: (c: CreateContext<S, unknown, unknown, unknown, I, DB>, input: I) => void | Promise<void>;
+  onCreate?: (
+    c: CreateContext<S, unknown, unknown, unknown, I, DB>,
+    input: I,
+  ) => void | Promise<void>;
   /** On every start, new or not. */
   onWake?: (c: ActorContext<S, unknown, unknown, V, I, DB>) => void | Promise<void>;
   /** When the actor goes to sleep. */

@@ -11,6 +11,7 @@
 import type { Client } from "./client";
 import type { AnyActorDefinition, AnyRegistry, TypesOf } from "./definition";
 import type { ActorKv } from "./kv";
+import type { ActorSql } from "./sql";
 
 /** Who called an action: over the network, another actor, this process, or a schedule. */
 export type Caller = "client" | "actor" | "local" | "schedule";
@@ -80,6 +81,8 @@ export interface BaseContext {
   readonly log: ActorLogger;
   /** Its keys and values. */
   readonly kv: ActorKv;
+  /** SQL on a file of its own, at once and without a promise. */
+  readonly sql: ActorSql;
   /** The runtime's time, in milliseconds since the epoch: the same as `clock.now()`. */
   readonly now: number;
   /** The runtime's clock. */

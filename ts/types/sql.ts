@@ -33,10 +33,7 @@ export interface RawAccess {
    * @throws rejects with what `body` threw, with `sqlite.transaction_expired` after `timeout`, and as
    * {@link execute} does.
    */
-  transaction<T>(
-    body: (tx: RawAccess) => T | Promise<T>,
-    options?: TransactionOptions,
-  ): Promise<T>;
+  transaction<T>(body: (tx: RawAccess) => T | Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Closes the database until the actor starts again. What comes after is refused. */
   close(): Promise<void>;
 }
@@ -59,3 +56,47 @@ export type Migration =
       readonly up: (db: RawAccess) => void | Promise<void>;
       readonly sql?: undefined;
     };
+
+/** A value out of a row. */
+export type SqlValue = null | number | bigint | string | Uint8Array;
+
+/** A row by the names of its columns; of two of one name the last counts. */
+export type SqlRow = Record<string, SqlValue>;
+
+/** Rows as lists of their values, taken one by one. */
+export interface SqlRows<T> extends IterableIterator<T> {
+  next(): IteratorResult<T, undefined>;
+  [Symbol.iterator](): this;
+  /** The rows that were not taken yet. */
+  toArray(): T[];
+}
+
+/** What a synchronous statement gives: its rows, taken one by one. */
+export interface SqlCursor<TRow> extends SqlRows<TRow> {
+  /** The only row. @throws `sqlite.not_one_row` when there is none, or another. */
+  one(): TRow;
+  /** The rows that were not taken yet, as lists of values. */
+  raw<T extends readonly SqlValue[] = SqlValue[]>(): SqlRows<T>;
+  /** The names of the columns, as SQLite gives them. */
+  readonly columnNames: readonly string[];
+  /** How many rows were taken so far. */
+  readonly rowsRead: number;
+  /** How many rows the statement wrote, those of triggers and foreign keys included. */
+  readonly rowsWritten: number;
+}
+
+/** Statements that run at once, without a promise. */
+export interface ActorSql {
+  /**
+   * Runs a statement on the actor's own file, here and now. What the statements of one turn write is
+   * committed together with everything else the turn changed. Bindings are as for
+   * {@link RawAccess.execute}; without any, the text may have several statements.
+   *
+   * The first one of an actor that declares neither `db` nor `migrations` moves it to a file of its own
+   * and waits some milliseconds for the disk.
+   *
+   * @throws SQLite's own text; `sqlite.transaction_open` while a transaction of `c.db` is open;
+   * `sqlite.turn_lost` when a statement rolled the turn back, with which the generation ends.
+   */
+  exec<TRow extends object = SqlRow>(query: string, ...bindings: unknown[]): SqlCursor<TRow>;
+}

@@ -46,7 +46,7 @@ impl Actor {
             }
             match deltas {
                 Err(error) => return self.snapshot_failed(machine, revision, now, error),
-                Ok(deltas) if deltas.is_empty() && machine.rows.is_empty() => {
+                Ok(deltas) if deltas.is_empty() && !machine.has_rows() => {
                     let waiters = machine.saves.written(revision, now);
                     nothing_to_save(machine, waiters);
                 }
@@ -292,7 +292,7 @@ fn push(machine: &mut Machine, deltas: Vec<StateDelta>, now: Instant) -> Option<
     }
     machine.pushes_pending = false;
     let revision = machine.saves.begin_directly();
-    if deltas.is_empty() && machine.rows.is_empty() {
+    if deltas.is_empty() && !machine.has_rows() {
         let waiters = machine.saves.written_directly(revision, now);
         nothing_to_save(machine, waiters);
         return Some(machine.gate.begun());

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::gate::CommitNumber;
 use super::lifecycle::StopReason;
+use super::turn_sql::OpenTurn;
 use crate::core::behavior::{ActorEvent, Reply, StopOutcome};
 use crate::core::queue::WaiterId;
 use crate::error::{Error, Result};
@@ -17,8 +18,10 @@ pub(super) enum Effect {
     Deliver(ActorEvent),
     /// Drop an event that comes too late, which answers its reply.
     Discard(ActorEvent),
-    /// Hand a batch to the store.
-    Commit { number: CommitNumber, batch: WriteBatch, origin: CommitOrigin },
+    /// Hand a batch to the store, or commit it with the statements of a turn.
+    Commit { number: CommitNumber, batch: WriteBatch, origin: CommitOrigin, turn: Option<OpenTurn> },
+    /// Give the connection of a turn back, without what it wrote.
+    EndTurn(OpenTurn),
     /// Have the machine ticked at this moment.
     Arm(Instant),
     /// Tell the host the next intent.

@@ -28,6 +28,7 @@ use super::rows::TurnRows;
 use super::run_handler::RunHandler;
 use super::save_queue::SaveQueue;
 use super::schedules::Later;
+use super::turn_sql::OpenTurn;
 use super::waits::Waits;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::{ActorConfig, Durability};
@@ -114,6 +115,10 @@ pub(super) struct Machine {
     commit_waiters: Vec<(CommitNumber, Reply<()>)>,
     /// When something of the author's statements is overdue.
     pub(super) sql_due: Option<Instant>,
+    /// The turn that uses SQL, unless a statement runs in it.
+    pub(super) sql_turn: Option<OpenTurn>,
+    /// Whether its statements have written.
+    pub(super) sql_wrote: bool,
     /// Commits that the store has not answered.
     pub(super) writes_in_flight: usize,
     /// Since when nothing keeps the actor awake (invariant 3).
@@ -158,6 +163,8 @@ impl Machine {
             snapshot: None,
             commit_waiters: Vec::new(),
             sql_due: None,
+            sql_turn: None,
+            sql_wrote: false,
             writes_in_flight: 0,
             idle_since: None,
             armed: None,
@@ -188,7 +195,16 @@ impl Machine {
 
     /// Whether anything in memory may differ from what the store was last given.
     pub(super) fn is_dirty(&self) -> bool {
-        self.state_is_dirty() || !self.rows.is_empty()
+        self.state_is_dirty() || self.has_rows()
+    }
+
+    /// Whether rows wait for a commit, those of statements included.
+    pub(super) fn has_rows(&self) -> bool {
+        !self.rows.is_empty() || self.sql_wrote
+    }
+
+    pub(super) fn generation(&self) -> Generation {
+        self.generation
     }
 
     /// Whether the state may.
@@ -254,14 +270,17 @@ impl Machine {
         let number = self.gate.begin(carries_all);
         self.alarm.set_schedules(self.later.schedules.next_alarm());
         self.writes_in_flight += 1;
-        let origin = CommitOrigin { save, state, in_memory: rows.in_memory };
+        let turn = self.sql_turn.take();
+        // What an author's statements wrote cannot be tried again.
+        let in_memory = std::mem::take(&mut self.sql_wrote) || rows.in_memory;
+        let origin = CommitOrigin { save, state, in_memory };
         let batch = WriteBatch {
             generation: self.generation,
             ops,
             alarm: self.alarm.take(),
-            fails_generation: rows.in_memory || self.config.durability == Durability::Reply,
+            fails_generation: in_memory || self.config.durability == Durability::Reply,
         };
-        self.effects.push_back(Effect::Commit { number, batch, origin });
+        self.effects.push_back(Effect::Commit { number, batch, origin, turn });
         if !rows.readers.is_empty() {
             self.effects.push_back(Effect::Begun(rows.readers));
         }
@@ -441,6 +460,8 @@ impl Machine {
             let output = Output::Flushed(waiter, Err(error.clone()));
             self.effects.push_back(Effect::Release(output));
         }
+        self.sql_wrote = false;
+        self.effects.extend(self.sql_turn.take().map(Effect::EndTurn));
         self.refuse_readers(error);
         self.close_queue(error);
         for (_, waiter) in std::mem::take(&mut self.commit_waiters) {

@@ -36,6 +36,7 @@ mod shutdown;
 mod signal;
 mod sql;
 mod startup;
+mod turn_sql;
 pub mod waits;
 mod work;
 
@@ -49,6 +50,7 @@ use self::effect::Effect;
 use self::machine::Machine;
 pub use self::requests::InPlace;
 use self::signal::{LazySignal, Over};
+pub use self::turn_sql::RanInTurn;
 pub use self::work::WorkRegion;
 use super::behavior::{ActorEvent, Behavior, Hooks, StopOutcome};
 use super::config::ActorConfig;
@@ -181,10 +183,13 @@ impl Actor {
         match effect {
             Effect::Deliver(event) => self.deliver(event),
             Effect::Discard(event) => drop(event),
-            Effect::Commit { number, batch, origin } => {
+            Effect::Commit { number, batch, origin, turn } => {
                 let actor = Arc::clone(self);
                 let done = Box::new(move |result| actor.committed(number, origin, result));
-                self.store.commit(batch, done);
+                match turn {
+                    Some(turn) => turn.into_file().commit(batch, done),
+                    None => self.store.commit(batch, done),
+                }
             }
             Effect::Arm(at) => {
                 let target: Weak<dyn Timed> = Arc::downgrade(self) as Weak<dyn Timed>;
@@ -206,6 +211,7 @@ impl Actor {
             Effect::EndWait(reply) => reply.send(Ok(())),
             Effect::Log(line) => (line.0)(),
             Effect::BeginGrace(reason) => self.begin_grace(reason),
+            Effect::EndTurn(turn) => drop(turn),
             Effect::TickSql => self.tick_sql(),
             Effect::Break(error) => self.break_generation(error),
             Effect::Stopped(outcome) => self.perform_stopped(outcome),

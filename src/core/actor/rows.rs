@@ -70,7 +70,7 @@ impl Machine {
     /// also go with a state that answers wait for, whose commit comes soon: whoever
     /// waits in place for the next commit waits for that one.
     pub(super) fn write_own_rows(&mut self, rows: Rows) {
-        let goes_with_others = !self.rows.is_empty()
+        let goes_with_others = self.has_rows()
             || (self.config().durability == Durability::Reply && self.state_is_dirty());
         self.rows.add(rows);
         if !goes_with_others {
@@ -80,7 +80,7 @@ impl Machine {
 
     /// Begins a commit of the rows that wait, without the state.
     pub(super) fn commit_rows(&mut self) -> Option<CommitNumber> {
-        if self.rows.is_empty() || !self.may_push() {
+        if !self.has_rows() || !self.may_push() {
             return None;
         }
         Some(self.begin_commit(Vec::new(), Vec::new(), SaveOf::Rows))

@@ -254,7 +254,7 @@ impl Actor {
             let stopping = self.stopping();
             machine.set_queue_alarm(self.moment(now));
             machine.alarm.set_schedules(machine.later.schedules.next_alarm());
-            let nothing = machine.rows.is_empty() && !machine.alarm.is_changed();
+            let nothing = !machine.has_rows() && !machine.alarm.is_changed();
             match deltas {
                 Ok(deltas) if deltas.is_empty() && nothing => {
                     machine.pushes_pending = false;

@@ -10,7 +10,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::error::{Error, Result};
-use crate::store::{Bindings, SqlOutcome, SqlValue};
+use crate::store::{Bindings, SqlCursor, SqlOutcome, SqlValue};
 
 /// Reads bindings; `None` when they are not packed as they should be.
 pub(super) fn unpack(packed: &[u8]) -> Option<Bindings> {
@@ -67,6 +67,20 @@ pub(super) fn pack(outcome: &SqlOutcome) -> Result<Bytes> {
     Ok(out.freeze())
 }
 
+/// Packs the rows of a synchronous statement. In the place of the changes are the rows
+/// that it wrote, in that of the id 1 or 0: whether its turn has written.
+pub(super) fn pack_cursor(mut cursor: SqlCursor, wrote: bool) -> Result<Vec<u8>> {
+    let rows = cursor.remaining();
+    let mut out = BytesMut::new();
+    put_head(&mut out, cursor.columns(), cursor.rows_written() as f64)?;
+    put(&mut out, &SqlValue::Integer(i64::from(wrote)))?;
+    out.put_u32_le(length(rows)?);
+    for cell in cursor.take(rows) {
+        put(&mut out, &cell)?;
+    }
+    Ok(out.into())
+}
+
 /// Packs outcomes, one behind the other.
 pub(super) fn pack_all(outcomes: &[SqlOutcome]) -> Result<Bytes> {
     let mut out = BytesMut::new();
@@ -77,12 +91,7 @@ pub(super) fn pack_all(outcomes: &[SqlOutcome]) -> Result<Bytes> {
 }
 
 fn put_outcome(out: &mut BytesMut, outcome: &SqlOutcome) -> Result<()> {
-    let columns = outcome.rows.columns();
-    out.put_u32_le(length(columns.len())?);
-    for column in columns {
-        put_counted(out, column.as_bytes())?;
-    }
-    out.put_f64_le(outcome.changes as f64);
+    put_head(out, outcome.rows.columns(), outcome.changes as f64)?;
     match outcome.last_insert_row_id {
         Some(id) => put(out, &SqlValue::Integer(id))?,
         None => put(out, &SqlValue::Null)?,
@@ -91,6 +100,15 @@ fn put_outcome(out: &mut BytesMut, outcome: &SqlOutcome) -> Result<()> {
     for cell in outcome.rows.iter().flatten() {
         put(out, cell)?;
     }
+    Ok(())
+}
+
+fn put_head(out: &mut BytesMut, columns: &[String], count: f64) -> Result<()> {
+    out.put_u32_le(length(columns.len())?);
+    for column in columns {
+        put_counted(out, column.as_bytes())?;
+    }
+    out.put_f64_le(count);
     Ok(())
 }
 

@@ -81,6 +81,11 @@ impl SqlCursor {
         Self { columns, cells: cells.into_iter(), rows_read: 0, rows_written }
     }
 
+    /// One without columns and rows.
+    pub fn empty() -> Self {
+        Self::over(SqlOutcome::default())
+    }
+
     /// The names of the columns, as SQLite gives them; two may be the same.
     pub fn columns(&self) -> &[String] {
         &self.columns
