@@ -10,9 +10,9 @@ const store = actor({
     { version: 1, sql: "CREATE TABLE t (a)" },
     { version: 2, up: (raw) => void expectTypeOf(raw).toEqualTypeOf<RawAccess>() },
   ],
-  onMigrate: (c) => expectTypeOf(c.db).toEqualTypeOf<RawAccess>(),
-  onCreate: (c) => expectTypeOf(c.db).toEqualTypeOf<RawAccess>(),
-  onWake: (c) => expectTypeOf(c.db).toEqualTypeOf<RawAccess>(),
+  onMigrate: (c) => void expectTypeOf(c.db).toEqualTypeOf<RawAccess>(),
+  onCreate: (c) => void expectTypeOf(c.db).toEqualTypeOf<RawAccess>(),
+  onWake: (c) => void expectTypeOf(c.db).toEqualTypeOf<RawAccess>(),
   actions: {
     rows: (c) => c.db.execute<{ a: number }>("SELECT a FROM t"),
     loose: (c) => c.db.execute("SELECT a FROM t"),

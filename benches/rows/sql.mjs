@@ -44,7 +44,11 @@ const first = actor({
 });
 
 export default async function* sql(run) {
-  const registry = setup({ use: { table, first }, storage: run.folder() });
+  const registry = setup({
+    use: { table, first },
+    storage: run.folder(),
+    logging: { level: "silent" },
+  });
   const client = registry.client();
   const handle = client.table.getOrCreate("bench");
   await handle.fill();
