@@ -14,7 +14,7 @@ const NODE_AT_LEAST = [20, 17];
 export const GENERATED = ["index.js", "index.d.ts"];
 
 /** What can be imported of the package; each as an ES module too. */
-const ENTRIES = ["index", "db/index", "native/index"];
+const ENTRIES = ["index", "db/index", "db/drizzle/index", "native/index"];
 
 function nodeIsRecentEnough() {
   const [major, minor] = process.versions.node.split(".").map(Number);

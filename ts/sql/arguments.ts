@@ -12,6 +12,11 @@ export function packArguments(args: readonly unknown[], place: string): Uint8Arr
       checkValue(value, `value ${name} of ${place}`);
     return packNamed(first as Record<string, SqlBinding>);
   }
+  return packList(args, place);
+}
+
+/** Values in order. */
+export function packList(args: readonly unknown[], place: string): Uint8Array | null {
   args.forEach((value, at) => {
     checkValue(value, `value ${at + 1} of ${place}`);
   });

@@ -10,7 +10,7 @@ import { checkKeys, describe } from "../definition/keys";
 import { invalidArgument, messageOf, RivetError } from "../errors";
 import type { NativeDatabase, NativeTransaction, SqlCell, SqlResult } from "../native-half";
 import type { RawAccess, TransactionOptions } from "../types";
-import { packArguments } from "./arguments";
+import { packArguments, packList } from "./arguments";
 import { sqlError } from "./errors";
 
 /** What runs statements: the database, or a transaction of it. */
@@ -33,6 +33,17 @@ abstract class Access implements RawAccess {
       const runner = this.runner();
       const done = isScript ? runner.exec(sql) : runner.executePacked(sql, bindings);
       return rowsOf(await done) as TRow[];
+    } catch (thrown) {
+      throw sqlError(thrown);
+    }
+  }
+
+  /** Runs one statement; its rows are lists of values. */
+  async values(sql: string, params: readonly unknown[]): Promise<unknown[][]> {
+    const bindings = packList(params, "a statement of the ORM");
+    try {
+      const { rows } = await this.runner().executePacked(sql, bindings);
+      return rows.map((row) => row.map(plainCell));
     } catch (thrown) {
       throw sqlError(thrown);
     }
@@ -108,6 +119,16 @@ class Inside extends Access {
   async close(): Promise<void> {
     throw invalidArgument("a transaction cannot close its database");
   }
+}
+
+/** The rows of a statement as lists of values, for an ORM above `raw`. */
+export function valuesOf(
+  raw: RawAccess,
+  sql: string,
+  params: readonly unknown[],
+): Promise<unknown[][]> {
+  if (raw instanceof Access) return raw.values(sql, params);
+  throw new TypeError("not a database that greenroom made");
 }
 
 /** Rows as objects; of two columns of one name the last counts. */
