@@ -18,11 +18,9 @@ use super::behavior::{BehaviorFactory, CallId, Caller, Reply, StateDelta};
 use super::config::ActorConfig;
 use super::host::Host;
 use super::identity::Identity;
-use super::kv::ActorKv;
 use super::messages::ActorQueue;
 use super::runtime::Runtime;
 use super::schedule::ActorSchedule;
-use super::sql::ActorSql;
 use crate::error::{ActorSpecifier, Error, Result};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 use crate::store::ActorStoreRef;
@@ -70,7 +68,7 @@ pub enum Admission {
 
 /// The handle on one generation of one actor.
 #[derive(Clone)]
-pub struct ActorContext(Arc<Actor>);
+pub struct ActorContext(pub(super) Arc<Actor>);
 
 impl ActorContext {
     /// Makes a generation that is not started.
@@ -301,16 +299,6 @@ impl ActorContext {
     /// wait, or nothing can be saved now.
     pub fn commit_rows(&self) -> Option<CommitNumber> {
         self.0.commit_rows()
-    }
-
-    /// The author's keys and values.
-    pub fn kv(&self) -> ActorKv {
-        ActorKv::new(Arc::clone(&self.0))
-    }
-
-    /// The author's SQL.
-    pub fn sql(&self) -> ActorSql {
-        ActorSql::new(Arc::clone(&self.0))
     }
 
     /// The actor's queue.

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::actor::Actor;
 use super::actor::rows::{Readable, Rows};
 use super::behavior::Reply;
+use super::context::ActorContext;
 use crate::error::{Coded, ErrorCode, Result};
 use crate::store::{KeyRange, KvQuery, RowOp};
 
@@ -71,11 +72,14 @@ pub type Entries = Vec<(Bytes, Bytes)>;
 #[derive(Clone, Debug)]
 pub struct ActorKv(Arc<Actor>);
 
-impl ActorKv {
-    pub(super) fn new(actor: Arc<Actor>) -> Self {
-        Self(actor)
+impl ActorContext {
+    /// The author's keys and values.
+    pub fn kv(&self) -> ActorKv {
+        ActorKv(Arc::clone(&self.0))
     }
+}
 
+impl ActorKv {
     /// The values of `keys`, in their order, `None` for those that are not there.
     ///
     /// # Errors

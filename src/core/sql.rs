@@ -13,6 +13,7 @@ use futures::future::BoxFuture;
 
 use super::actor::activity::WorkKind;
 use super::actor::{Actor, RanInTurn, WorkRegion};
+use super::context::ActorContext;
 use crate::error::Result;
 use crate::store::{
     BeginOptions, Bindings, SqlDatabase, SqlError, SqlOutcome, SqlTransaction, is_blank,
@@ -29,11 +30,14 @@ pub struct ActorTransaction {
     inner: SqlTransaction,
 }
 
-impl ActorSql {
-    pub(super) fn new(actor: Arc<Actor>) -> Self {
-        Self(actor)
+impl ActorContext {
+    /// The author's SQL.
+    pub fn sql(&self) -> ActorSql {
+        ActorSql(Arc::clone(&self.0))
     }
+}
 
+impl ActorSql {
     /// Runs one statement; blank text answers nothing.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! An author's SQL from the handle of a generation.
 
+use bytes::Bytes;
 use greenroom::core::actor::lifecycle::StopReason;
-use greenroom::core::behavior::StopOutcome;
+use greenroom::core::behavior::{StateDelta, StopOutcome};
 use greenroom::core::config::ActorConfig;
 use greenroom::core::context::ActorContext;
 use greenroom::store::{BeginOptions, Bindings, SqlValue};
@@ -168,4 +169,68 @@ async fn the_death_of_a_generation_leaves_nothing_of_its_open_transaction() {
 
     assert_eq!(run(&again, "SELECT count(*) FROM t").await, Ok(0));
     assert_eq!(run(&actor, "SELECT 1").await, Err("sqlite/transaction_closed".to_owned()));
+}
+
+#[tokio::test]
+async fn what_a_turn_writes_is_committed_with_the_state() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+
+    let ran = actor.sql().run_in_turn("INSERT INTO t VALUES (1)", &Bindings::None).unwrap();
+    assert!(ran.wrote);
+    actor.commit_state(vec![StateDelta::ActorState(Bytes::from_static(b"new"))]).unwrap();
+    actor.sql().end_turn();
+    actor.flushed().await.unwrap();
+
+    assert_eq!(run(&actor, "SELECT a FROM t").await, Ok(1));
+    assert_eq!(world.stored().await.state.as_deref(), Some(&b"new"[..]));
+}
+
+#[tokio::test]
+async fn a_turn_that_only_reads_gives_the_connection_back_at_its_end() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+
+    let ran = actor.sql().run_in_turn("SELECT count(*) FROM t", &Bindings::None).unwrap();
+    assert!(!ran.wrote);
+    actor.sql().end_turn();
+
+    assert_eq!(run(&actor, "INSERT INTO t VALUES (2) RETURNING a").await, Ok(2));
+}
+
+#[tokio::test]
+async fn a_turn_that_a_statement_rolled_back_breaks_the_generation_and_leaves_nothing() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a INTEGER PRIMARY KEY)").await.unwrap();
+    let sql = actor.sql();
+    sql.run_in_turn("INSERT INTO t VALUES (1)", &Bindings::None).unwrap();
+
+    let lost = sql
+        .run_in_turn("INSERT OR ROLLBACK INTO t VALUES (1)", &Bindings::None)
+        .expect_err("the turn is lost");
+
+    assert_eq!((&*lost.group, &*lost.code), ("sqlite", "turn_lost"));
+    assert!(actor.commit_state(Vec::new()).is_none());
+    let again = world.generation();
+    again.start().await.unwrap();
+    assert_eq!(run(&again, "SELECT count(*) FROM t").await, Ok(0));
+}
+
+#[tokio::test]
+async fn a_generation_that_breaks_in_mid_turn_undoes_the_turn() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+    actor.sql().run_in_turn("INSERT INTO t VALUES (1)", &Bindings::None).unwrap();
+
+    actor.break_generation(greenroom::error::Error::internal("a fault"));
+
+    let late = actor.sql().run_in_turn("SELECT 1", &Bindings::None);
+    assert!(late.is_err());
+    let again = world.generation();
+    again.start().await.unwrap();
+    assert_eq!(run(&again, "SELECT count(*) FROM t").await, Ok(0));
 }

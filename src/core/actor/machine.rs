@@ -117,6 +117,8 @@ pub(super) struct Machine {
     pub(super) sql_due: Option<Instant>,
     /// The turn that uses SQL, unless a statement runs in it.
     pub(super) sql_turn: Option<OpenTurn>,
+    /// Whether a turn uses SQL: from before its first statement to its end or commit.
+    pub(super) sql_in_use: bool,
     /// Whether its statements have written.
     pub(super) sql_wrote: bool,
     /// Commits that the store has not answered.
@@ -164,6 +166,7 @@ impl Machine {
             commit_waiters: Vec::new(),
             sql_due: None,
             sql_turn: None,
+            sql_in_use: false,
             sql_wrote: false,
             writes_in_flight: 0,
             idle_since: None,
@@ -271,6 +274,7 @@ impl Machine {
         self.alarm.set_schedules(self.later.schedules.next_alarm());
         self.writes_in_flight += 1;
         let turn = self.sql_turn.take();
+        self.sql_in_use &= turn.is_none();
         // What an author's statements wrote cannot be tried again.
         let in_memory = std::mem::take(&mut self.sql_wrote) || rows.in_memory;
         let origin = CommitOrigin { save, state, in_memory };
@@ -461,6 +465,7 @@ impl Machine {
             self.effects.push_back(Effect::Release(output));
         }
         self.sql_wrote = false;
+        self.sql_in_use = false;
         self.effects.extend(self.sql_turn.take().map(Effect::EndTurn));
         self.refuse_readers(error);
         self.close_queue(error);

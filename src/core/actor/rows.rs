@@ -70,7 +70,9 @@ impl Machine {
     /// also go with a state that answers wait for, whose commit comes soon: whoever
     /// waits in place for the next commit waits for that one.
     pub(super) fn write_own_rows(&mut self, rows: Rows) {
+        // The connection is with the turn, whose commit would overtake this one.
         let goes_with_others = self.has_rows()
+            || self.sql_in_use
             || (self.config().durability == Durability::Reply && self.state_is_dirty());
         self.rows.add(rows);
         if !goes_with_others {

@@ -9,7 +9,8 @@
 //! 3. Where nothing can be committed with it, as before a new actor is stored, the turn's
 //!    end commits the statements alone.
 //! 4. A turn that a statement ended is lost with all it changed: the generation breaks.
-//! 5. The turn is taken out of the machine while a statement runs, which is on the thread
+//! 5. What the machine changes by itself meanwhile goes with the turn, or behind its end.
+//! 6. The turn is taken out of the machine while a statement runs, which is on the thread
 //!    of the author's side, as is every commit that could miss it.
 
 use std::sync::Arc;
@@ -57,14 +58,18 @@ impl Actor {
         bindings: &Bindings,
     ) -> Result<RanInTurn> {
         let named = |error: SqlError| Error::from(error).with_actor(self.identity.specifier());
+        if is_blank(sql) {
+            return Ok(RanInTurn { cursor: SqlCursor::empty(), wrote: false });
+        }
         // Also refuses what comes after the generation has ended its statements.
         self.database().map_err(named)?;
-        let held = self.machine.lock().sql_turn.take();
+        let held = {
+            let mut machine = self.machine.lock();
+            machine.sql_in_use = true;
+            machine.sql_turn.take()
+        };
         let mut turn = match held {
             Some(turn) => turn,
-            None if is_blank(sql) => {
-                return Ok(RanInTurn { cursor: SqlCursor::empty(), wrote: false });
-            }
             None => self.open_turn().map_err(named)?,
         };
         let ran = turn.statements.run(&turn.file, sql, bindings);
@@ -99,7 +104,11 @@ impl Actor {
             // The moment for which the author's side has to wait for the disk.
             None => futures::executor::block_on(self.store.own_file(generation))?,
         };
-        Ok(OpenTurn { file: file.turn(generation)?, statements: SqlTurn::default() })
+        let file = file.turn(generation)?;
+        // The commit of a turn may be left to another thread (`mod.rs`, invariant 2): the
+        // next turn then waits for that.
+        file.share();
+        Ok(OpenTurn { file, statements: SqlTurn::default() })
     }
 
     /// The turn has ended (invariants 2 and 3).
@@ -108,12 +117,14 @@ impl Actor {
             if machine.sql_wrote && machine.may_push() {
                 return;
             }
-            let Some(turn) = machine.sql_turn.take() else { return };
-            if !std::mem::take(&mut machine.sql_wrote) || machine.is_over() {
-                machine.effects.push_back(Effect::EndTurn(turn));
-                return;
+            machine.sql_in_use = false;
+            let wrote = std::mem::take(&mut machine.sql_wrote);
+            match machine.sql_turn.take() {
+                Some(turn) if wrote && !machine.is_over() => machine.commit_turn_alone(turn),
+                turn => machine.effects.extend(turn.map(Effect::EndTurn)),
             }
-            machine.commit_turn_alone(turn);
+            // What the machine changed by itself meanwhile.
+            machine.commit_rows();
         });
     }
 }

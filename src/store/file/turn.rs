@@ -43,6 +43,13 @@ impl Turn {
         self.lease().begin()
     }
 
+    /// Lets the turn go from hand to hand: whoever asks for the next one waits until this one
+    /// is over, its own thread too, which otherwise hears [`StoreError::Busy`]. Whoever keeps
+    /// it sees to it that another thread ends it then.
+    pub fn share(&self) {
+        self.lease().slot().lock().holder = Holder::Turn(None);
+    }
+
     /// Whether the turn's transaction is open. One that SQLite ended by itself, after an
     /// error, is not.
     pub fn is_open(&self) -> bool {
