@@ -3,7 +3,8 @@
 // They only name what those export: whatever way a program goes, there is one instance of the
 // package, with one set of classes, symbols and registries.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { StepFailed } from "./steps.mjs";
 
 /** The names that a module compiled by tsc exports. */
@@ -21,10 +22,23 @@ function exportsOf(file) {
   return [...names].sort();
 }
 
+/**
+ * The types of a module. One whose types come from a package with two sets of declarations, one for
+ * each kind of module, must name those of its own kind: a program that mixes them does not compile.
+ */
+function typesOf(base, from) {
+  const declared = readFileSync(`${base}.d.ts`, "utf8");
+  if (!/from "drizzle-orm/.test(declared)) return `export * from "${from}";\n`;
+  return declared.replace(/ from "(\.[^"]*)"/g, (_, relative) => {
+    const file = path.join(path.dirname(base), relative);
+    return ` from "${relative}${existsSync(`${file}.d.ts`) ? "" : "/index"}.js"`;
+  });
+}
+
 /** Writes `base.mjs` and `base.d.mts` for `base.js` and `base.d.ts`. */
 export function writeModule(base) {
   const from = `./${base.split(/[\\/]/).at(-1)}.js`;
   const names = exportsOf(`${base}.js`).join(", ");
   writeFileSync(`${base}.mjs`, `export { ${names} } from "${from}";\n`);
-  writeFileSync(`${base}.d.mts`, `export * from "${from}";\n`);
+  writeFileSync(`${base}.d.mts`, typesOf(base, from));
 }
