@@ -11,11 +11,20 @@ import { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 import { now, setImmediate } from "./clockwork.js";
 import { instanceOf } from "./context.js";
 import "./kv.js";
+import type { FireInfo } from "./schedule.js";
+import "./schedule.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { fromRecord, readRecord } from "./errors.js";
 import { flushAtExit } from "./exit.js";
 import { factoryOf, forget } from "./factory.js";
-import { ActionEntry, type CallerKind, HookEntry, type HookHost, SnapshotEntry } from "./hooks.js";
+import {
+  ActionEntry,
+  type CallerKind,
+  FiredEntry,
+  HookEntry,
+  type HookHost,
+  SnapshotEntry,
+} from "./hooks.js";
 import { HostHandle, type OpenHostOptions, parse, plainly } from "./host.js";
 import { type CallScope, InPlaceCall } from "./inplace.js";
 import { Kind, Records } from "./jobs.js";
@@ -221,6 +230,14 @@ export class Dispatch {
             job.number(3),
           ),
         );
+        return;
+      }
+      case Kind.FIRED: {
+        const fire = JSON.parse(job.text(2)) as FireInfo;
+        const [name, args] = [job.text(0), job.bytes(1)];
+        this.#keepAlive.hold();
+        const ended = () => this.#keepAlive.release();
+        this.#entries.push(new FiredEntry(this.#hooks, bag, ticket, name, args, fire, ended));
         return;
       }
       case Kind.BEGIN: {
