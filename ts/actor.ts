@@ -17,9 +17,8 @@ export function actor<
   IA = Record<never, never>,
   D = unknown,
   N extends string = never,
-  IN extends string = never,
 >(
-  config: ActorConfig<S, V, I, In, A, IA, D, N, IN>,
+  config: ActorConfig<S, V, I, In, A, IA, D, N>,
 ): ActorDefinition<{ state: S; vars: V; input: In; deps: D; actions: A; internalActions: IA }> {
   return defineActor(config);
 }

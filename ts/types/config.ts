@@ -57,6 +57,9 @@ export type RunConfig<C> =
   | ((c: C) => void | Promise<void>)
   | { run: (c: C) => void | Promise<void>; name?: string; icon?: string };
 
+/** Infers the names at the top of a tree: that takes no look at the functions themselves. */
+type Named<N extends string> = { readonly [K in N]?: unknown };
+
 /** The context of a hook within a definition: of its actions it knows the names. */
 type HookContext<S, V, I, N extends string> = ActorContext<
   S,
@@ -84,23 +87,13 @@ type CallContext<S, V, I, N extends string> = ActionContext<
 >;
 
 /** What is given to `actor()`. */
-export interface ActorConfig<
-  S,
-  V,
-  I,
-  In,
-  A,
-  IA,
-  D,
-  N extends string = string,
-  IN extends string = string,
-> {
+export interface ActorConfig<S, V, I, In, A, IA, D, N extends string = string> {
   /** Types that are not to be inferred, such as `{} as {state: S}`. */
   types?: ActorTypes<S, V, I>;
   /** The first state, copied for each actor. Not together with `createState`. */
   state?: S;
   /** Makes the first state. */
-  createState?: (c: CreateStateContext<ActionNames<NoInfer<N | IN>>>, input: I) => S | Promise<S>;
+  createState?: (c: CreateStateContext<ActionNames<NoInfer<N>>>, input: I) => S | Promise<S>;
   /**
    * The version of the state's shape: a whole number from 1. A state stored without one has 0. A start
    * that finds a newer one than this is refused (`actor.state_version_newer`).
@@ -127,13 +120,13 @@ export interface ActorConfig<
       unknown,
       unknown,
       unknown,
-      ActionNames<NoInfer<N | IN>>
+      ActionNames<NoInfer<N>>
     >,
     deps: D,
   ) => V | Promise<V>;
   /** Before anything else, on every start. A new actor has no state yet. */
   onMigrate?: (
-    c: MigrateContext<S, ActionNames<NoInfer<N | IN>>>,
+    c: MigrateContext<S, ActionNames<NoInfer<N>>>,
     isNew: boolean,
   ) => void | Promise<void>;
   /** Once in an actor's life, after its first state. */
@@ -147,37 +140,31 @@ export interface ActorConfig<
       unknown,
       unknown,
       unknown,
-      ActionNames<NoInfer<N | IN>>
+      ActionNames<NoInfer<N>>
     >,
     input: I,
   ) => void | Promise<void>;
   /** On every start, new or not. */
-  onWake?: (c: HookContext<S, V, I, N | IN>) => void | Promise<void>;
+  onWake?: (c: HookContext<S, V, I, N>) => void | Promise<void>;
   /** When the actor goes to sleep. */
-  onSleep?: (c: HookContext<S, V, I, N | IN>) => void | Promise<void>;
+  onSleep?: (c: HookContext<S, V, I, N>) => void | Promise<void>;
   /** When the actor is destroyed. */
-  onDestroy?: (c: HookContext<S, V, I, N | IN>) => void | Promise<void>;
+  onDestroy?: (c: HookContext<S, V, I, N>) => void | Promise<void>;
   /** Runs beside the actions from start to stop. */
-  run?: RunConfig<HookContext<S, V, I, N | IN>>;
+  run?: RunConfig<HookContext<S, V, I, N>>;
   /** Once for each turn that changed the state. It must not change the state itself. */
-  onStateChange?: (c: HookContext<S, V, I, N | IN>, state: S) => void;
+  onStateChange?: (c: HookContext<S, V, I, N>, state: S) => void;
   /** May replace what an action answers. */
   onBeforeActionResponse?: <Out>(
-    c: HookContext<S, V, I, N | IN>,
+    c: HookContext<S, V, I, N>,
     name: string,
     args: unknown[],
     output: Out,
   ) => Out | Promise<Out>;
   /** What callers may ask for. Groups are plain objects. */
-  actions?: A &
-    ActionTree<CallContext<S, V, I, N | IN>> &
-    WithoutReservedActions &
-    Readonly<Record<N, unknown>>;
+  actions?: A & ActionTree<CallContext<S, V, I, N>> & WithoutReservedActions & Named<N>;
   /** What only schedules and the actor itself may ask for. */
-  internalActions?: IA &
-    ActionTree<CallContext<S, V, I, N | IN>> &
-    WithoutReservedActions &
-    Readonly<Record<IN, unknown>>;
+  internalActions?: IA & ActionTree<CallContext<S, V, I, N>> & WithoutReservedActions & Named<N>;
   /** Checks and may change the arguments of actions. */
   actionInputSchemas?: ActionInputSchemas<NoInfer<A>>;
   /** Options. */

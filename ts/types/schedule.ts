@@ -37,6 +37,15 @@ export interface ScheduleRetry {
  */
 export type ActionNames<N extends string> = { readonly [K in N]: unknown };
 
+/** The key of what exists for the compiler only. */
+export declare const names: unique symbol;
+
+/**
+ * Has the compiler compare what schedules accept, member by member, wherever one context stands in for
+ * another: by the types of actions alone none could.
+ */
+export type NamesOf<A> = { readonly [K in keyof A & string]?: unknown };
+
 /** Whether nothing is known of actions: then any name is taken. */
 type IsOpen<A> = [A] extends [never] ? true : unknown extends A ? true : false;
 
@@ -111,11 +120,14 @@ type Recurring<A, N extends ScheduleName<A>> = Given<ScheduleArgs<A, N>> & {
   retry?: ScheduleRetry | undefined;
 };
 
-/** A job of any of the actions. */
-type JobOf<A> = { [N in ScheduleName<A>]: Recurring<A, N> }[ScheduleName<A>];
+/**
+ * The one argument of a method. By way of a condition, so that contexts of which one knows names and the
+ * other arguments are compared as those of {@link ActorSchedule.after} are.
+ */
+type Only<A, Job> = IsOpen<A> extends true ? [job: Job] : [job: Job];
 
 /** A job by the clock on the wall. */
-export type CronJob<A> = JobOf<A> & {
+export type CronJob<A, N extends ScheduleName<A>> = Recurring<A, N> & {
   /** Minute, hour, day of the month, month, day of the week. */
   expression: string;
   /** A zone of the IANA database, such as `Europe/Berlin`. Default `UTC`. */
@@ -123,7 +135,7 @@ export type CronJob<A> = JobOf<A> & {
 };
 
 /** A job after each interval. */
-export type EveryJob<A> = JobOf<A> & {
+export type EveryJob<A, N extends ScheduleName<A>> = Recurring<A, N> & {
   /** In milliseconds, 5,000 at least. The first fire is one interval from now. */
   interval: number;
 };
@@ -232,6 +244,8 @@ export interface DeadFires {
  * after the end.
  */
 export interface ActorSchedule<A = never> {
+  /** For the compiler only. */
+  readonly [names]?: NamesOf<A>;
   /**
    * Runs an action in `ms` milliseconds; less than 0 is 0. Gives the id.
    *
@@ -268,6 +282,8 @@ export interface ActorSchedule<A = never> {
 
 /** What the actor does again and again; see {@link ActorSchedule}. */
 export interface ActorCron<A = never> {
+  /** For the compiler only. */
+  readonly [names]?: NamesOf<A>;
   /**
    * Sets a job by the clock on the wall, in place of the one of its name. One of the same expression and
    * zone keeps its next deadline.
@@ -276,7 +292,7 @@ export interface ActorCron<A = never> {
    * `schedule.invalid_cron_expression`, `schedule.invalid_max_history`, `schedule.invalid_retry`,
    * `schedule.max_schedules_exceeded`
    */
-  set(job: CronJob<A>): Promise<void>;
+  set<N extends ScheduleName<A>>(...job: Only<A, CronJob<A, N>>): Promise<void>;
   /**
    * Sets a job after each interval, in place of the one of its name. One of the same interval keeps its
    * next deadline.
@@ -284,7 +300,7 @@ export interface ActorCron<A = never> {
    * @throws rejects with `schedule.invalid_name`, `schedule.invalid_interval`,
    * `schedule.invalid_max_history`, `schedule.invalid_retry`, `schedule.max_schedules_exceeded`
    */
-  every(job: EveryJob<A>): Promise<void>;
+  every<N extends ScheduleName<A>>(...job: Only<A, EveryJob<A, N>>): Promise<void>;
   /**
    * The job of a name.
    *
