@@ -71,12 +71,13 @@ export class Dispatch {
     return this.#bags;
   }
 
-  /** Opens a host: a folder, or memory. */
-  async openHost(options: OpenHostOptions = {}): Promise<HostHandle> {
+  /** Opens a host: a folder, or memory. `holds`: whether the process stays alive for it. */
+  async openHost(options: OpenHostOptions = {}, holds = true): Promise<HostHandle> {
     const config = JSON.stringify(options);
-    const opened = await this.#tickets.wait((ticket) => {
+    const open = (ticket: number) => {
       plainly(() => native.openHost(this.#environment, config, ticket));
-    });
+    };
+    const opened = await this.#tickets.wait(open, { holds });
     const { host, home } = parse<{ host: number; home: number }>(opened);
     return new HostHandle(host, home, this.#tickets, this.#bags);
   }
