@@ -10,7 +10,13 @@ import type {
   ScheduledEventInfo,
   ScheduledFireInfo,
 } from "greenroom";
-import { type ActionContextOf, type ActorContextOf, actor, setup } from "greenroom";
+import {
+  type ActionContextOf,
+  type ActorContextOf,
+  actor,
+  type SelfHandleOf,
+  setup,
+} from "greenroom";
 
 type Equal<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -115,5 +121,9 @@ same<ReturnType<typeof handle.note>, Promise<number>>(true);
 same<ReturnType<typeof handle.group.inner>, Promise<number>>(true);
 // @ts-expect-error: an internal action is for the actor itself
 void handle.tick;
+
+// The actor's own handle has them.
+declare const self: SelfHandleOf<typeof reminder>;
+same<ReturnType<typeof self.purge>, Promise<string | undefined>>(true);
 
 export { any, later, read };

@@ -1,7 +1,13 @@
 /** Clients and handles, as types. */
 
 import type { ActionArgs, ActionAt, ActionName, ActionResult, Calls } from "./actions";
-import type { AnyActorDefinition, AnyRegistry, DefinitionsOf, TypesOf } from "./definition";
+import type {
+  AllActionsOf,
+  AnyActorDefinition,
+  AnyRegistry,
+  DefinitionsOf,
+  TypesOf,
+} from "./definition";
 
 /** What tells the actors of one name apart. A bare string is a key of one part, none is `[]`. */
 export type ActorKey = string | readonly string[];
@@ -75,6 +81,13 @@ export interface HandleMembers<A> {
 /** Calls one actor. It stays valid while the actor sleeps, wakes and is created again. */
 export type ActorHandle<D extends AnyActorDefinition> = HandleMembers<TypesOf<D>["actions"]> &
   Calls<TypesOf<D>["actions"]>;
+
+/**
+ * A handle of an actor on itself, by which its internal actions are called too. Anywhere else those reject
+ * with `actor.action_not_found`.
+ */
+export type SelfHandleOf<D extends AnyActorDefinition> = HandleMembers<AllActionsOf<D>> &
+  Calls<AllActionsOf<D>>;
 
 /** What a client offers beside its accessors. */
 export interface ClientRaw<R extends AnyRegistry> {
