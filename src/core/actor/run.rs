@@ -15,8 +15,8 @@ use super::lifecycle::LifecycleError;
 use super::machine::Machine;
 use super::run_handler::RunEnd;
 use crate::core::behavior::{ActorEvent, Reply};
-use crate::error::{Error, ErrorCode, Result};
 use crate::core::schedule::Consumed;
+use crate::error::{Error, ErrorCode, Result};
 use crate::time::Instant;
 
 impl Actor {
