@@ -1,13 +1,7 @@
 /** Clients and handles, as types. */
 
 import type { ActionArgs, ActionAt, ActionName, ActionResult, Calls } from "./actions";
-import type {
-  AllActionsOf,
-  AnyActorDefinition,
-  AnyRegistry,
-  DefinitionsOf,
-  TypesOf,
-} from "./definition";
+import type { AnyActorDefinition, AnyRegistry, DefinitionsOf, TypesOf } from "./definition";
 
 /** What tells the actors of one name apart. A bare string is a key of one part, none is `[]`. */
 export type ActorKey = string | readonly string[];
@@ -86,8 +80,8 @@ export type ActorHandle<D extends AnyActorDefinition> = HandleMembers<TypesOf<D>
  * A handle of an actor on itself, by which its internal actions are called too. Anywhere else those reject
  * with `actor.action_not_found`.
  */
-export type SelfHandleOf<D extends AnyActorDefinition> = HandleMembers<AllActionsOf<D>> &
-  Calls<AllActionsOf<D>>;
+export type SelfHandleOf<D extends AnyActorDefinition> = ActorHandle<D> &
+  Calls<TypesOf<D>["internalActions"]>;
 
 /** What a client offers beside its accessors. */
 export interface ClientRaw<R extends AnyRegistry> {
