@@ -183,19 +183,20 @@ describe("a process that is killed", () => {
       const seen = async () => [await handle().ran(), await handle().dead()];
       for (let n = 0; n < 200; n += 1) {
         const [ran, dead] = await seen();
-        if (ran.length + dead.length >= 200) break;
+        if (new Set([...ran, ...dead.map((each) => each.args[0])]).size >= 200) break;
         await setTimeout(20);
       }
       const [ran, dead] = await seen();
-      say(JSON.stringify([ran.length + dead.length, new Set([...ran, ...dead.map((d) => d.args[0])]).size]));
+      const either = new Set([...ran, ...dead.map((each) => each.args[0])]);
+      say(JSON.stringify([ran.length - new Set(ran).size, either.size]));
       process.exit(0);
       `,
     );
 
     const { lines, errors } = await last.ended;
     const result = lines.find((line) => line.startsWith("["));
-    // The state of a fire that ended commits with its record, so that each is there once.
-    assert.equal(result, "[200,200]", errors);
+    // One that was interrupted may have stored what it did, a commit before its end.
+    assert.equal(result, "[0,200]", errors);
   });
 });
 
