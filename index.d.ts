@@ -25,6 +25,8 @@ export declare class ActorContext {
   sameActorInstance(other: ActorContext): boolean
   /** The actor's keys and values. */
   kv(): Kv
+  /** What the actor is to do later. */
+  schedule(): Schedule
   /** Asks for a save of the state. */
   requestSave(options?: JsSaveOptions | undefined | null): void
   /** Begins a callback that watches the state; the actor stays awake for it. */
@@ -88,6 +90,9 @@ export declare class NapiActorFactory {
   /** Whether answers wait for what they may reveal to be durable. */
   get gated(): boolean
 }
+
+/** What an actor is to do later. */
+export declare class Schedule {}
 
 /**
  * The kinds of records and how many fields each has, as JSON; for the test that
@@ -189,6 +194,30 @@ export declare function commitRows(actor: number): number
  */
 export declare function complete(actor: number, ticket: number, status: number, bytes?: Uint8Array | undefined | null): boolean
 
+/** Deletes a job and its history; `ticket` hears whether there was one. */
+export declare function cronDelete(schedule: Schedule, name: string, ticket: number): void
+
+/** Sets an interval and settles `ticket` when that is durable. */
+export declare function cronEvery(schedule: Schedule, name: string, intervalMs: number, action: string, args: Uint8Array, options: JsJobOptions | undefined | null, ticket: number): void
+
+/** Settles `ticket` with the history of a job, the newest first. */
+export declare function cronHistory(schedule: Schedule, name: string, limit: number | undefined | null, ticket: number): void
+
+/** Settles `ticket` with the job of a name, or with all of them. */
+export declare function cronJobs(schedule: Schedule, name: string | undefined | null, ticket: number): void
+
+/** Sets a cron job and settles `ticket` when that is durable. */
+export declare function cronSet(schedule: Schedule, name: string, expression: string, timezone: string | undefined | null, action: string, args: Uint8Array, options: JsJobOptions | undefined | null, ticket: number): void
+
+/** Forgets a fire that was given up; `ticket` hears whether there was one. */
+export declare function deadDelete(schedule: Schedule, id: string, ticket: number): void
+
+/** Settles `ticket` with the fires that were given up, the newest first. */
+export declare function deadFires(schedule: Schedule, ticket: number): void
+
+/** Has a fire that was given up tried again; `ticket` hears whether there was one. */
+export declare function deadRetry(schedule: Schedule, id: string, ticket: number): void
+
 /** Ends a work region. False when it had ended, perhaps with its generation. */
 export declare function endRegion(actor: number, region: number): boolean
 
@@ -286,12 +315,38 @@ export interface JsInspectorTab {
   hidden?: boolean
 }
 
+/** What only some recurring jobs have. */
+export interface JsJobOptions {
+  /** How many fires the history keeps. */
+  maxHistory?: number
+  /** How a fire is tried again when it fails. */
+  retry?: JsRetry
+}
+
 /** A part of an actor's key that is a number. */
 export interface JsNumberKeyPart {
   /** Always `number`. */
   kind: 'number'
   /** The number. */
   numberValue: number
+}
+
+/** What only some one-shots have. */
+export interface JsOneShotOptions {
+  /** Makes it idempotent. */
+  key?: string
+  /** How it is tried again when it fails. */
+  retry?: JsRetry
+}
+
+/** How a fire that fails is tried again; times are milliseconds. */
+export interface JsRetry {
+  /** How often it is tried in all. */
+  maxAttempts: number
+  /** How long it waits after the first failure, and twice as long after each further. */
+  initialMs?: number
+  /** The longest wait. */
+  maxMs?: number
 }
 
 /** When a save should happen. */
@@ -383,11 +438,29 @@ export declare function register(host: number, name: string, factory: NapiActorF
  */
 export declare function requestSave(actor: number, immediate: boolean, maxWaitMs: number): void
 
+/** Cancels a one-shot; `ticket` hears whether there was one. */
+export declare function scheduleCancel(schedule: Schedule, id: string, ticket: number): void
+
+/** Settles `ticket` with the one-shot of an id, or with all of them. */
+export declare function scheduleEvents(schedule: Schedule, id: string | undefined | null, ticket: number): void
+
+/**
+ * Makes a one-shot that is due at `when`, or that many milliseconds from now, and
+ * settles `ticket` with its id when that is durable.
+ */
+export declare function scheduleOnce(schedule: Schedule, when: number, isDelay: boolean, action: string, args: Uint8Array, options: JsOneShotOptions | undefined | null, ticket: number): void
+
 /**
  * Sends what Rust logs at `level` and above (`trace`, `debug`, `info`, `warn`,
  * `error`) to this environment; null ends it. Off unless asked for.
  */
 export declare function setLogSink(environment: number, level?: string | undefined | null): void
+
+/**
+ * Sets or clears the moment at which `run` is to be active again, and settles `ticket`
+ * when that is durable.
+ */
+export declare function setRunWake(context: ActorContext, at: number | undefined | null, ticket: number): void
 
 /**
  * The encoded state of a running generation as it was last saved or loaded, empty for

@@ -64,6 +64,7 @@ describe("a panic", () => {
   const calls = (context) => {
     const { ActorContext, CancellationToken, CoreRegistry, NapiActorFactory } = native;
     const kv = context.kv();
+    const schedule = context.schedule();
     const factory = () => new NapiActorFactory({});
     return {
       __jobFields: () => native.__jobFields(),
@@ -83,6 +84,14 @@ describe("a panic", () => {
       commit: () => native.commit(1, none),
       commitRows: () => native.commitRows(1),
       complete: () => native.complete(1, 1, 0, none),
+      cronDelete: () => native.cronDelete(schedule, "x", 1),
+      cronEvery: () => native.cronEvery(schedule, "x", 5_000, "a", none, null, 1),
+      cronHistory: () => native.cronHistory(schedule, "x", null, 1),
+      cronJobs: () => native.cronJobs(schedule, null, 1),
+      cronSet: () => native.cronSet(schedule, "x", "* * * * *", null, "a", none, null, 1),
+      deadDelete: () => native.deadDelete(schedule, "x", 1),
+      deadFires: () => native.deadFires(schedule, 1),
+      deadRetry: () => native.deadRetry(schedule, "x", 1),
       endRegion: () => native.endRegion(1, 1),
       endSleep: () => native.endSleep(1, 1),
       ensure: () => native.ensure(1, "{}", "get", null, 1),
@@ -103,12 +112,17 @@ describe("a panic", () => {
       queue: () => native.queue(1),
       register: (made) => native.register(1, "x", made),
       requestSave: () => native.requestSave(1, false, -1),
+      scheduleCancel: () => native.scheduleCancel(schedule, "x", 1),
+      scheduleEvents: () => native.scheduleEvents(schedule, null, 1),
+      scheduleOnce: () => native.scheduleOnce(schedule, 1, true, "a", none, null, 1),
+      setRunWake: () => native.setRunWake(context, null, 1),
       setLogSink: () => native.setLogSink(1, null),
       storedState: () => native.storedState(1),
       submit: () => native.submit(1, "{}", "a", none, 2, 1, false),
       take: () => native.take(1),
       ActorContext: undefined,
       Kv: undefined,
+      Schedule: undefined,
       CancellationToken: () => new CancellationToken(),
       CoreRegistry: () => new CoreRegistry(),
       NapiActorFactory: () => factory(),

@@ -64,6 +64,8 @@ describe("actor() refuses", () => {
       'option durability is "never", not "reply" or "interval"',
     ],
     [{ options: { noSleep: "yes" } }, 'option noSleep is "yes", not false or true'],
+    [{ options: { maxSchedules: -1 } }, "option maxSchedules is -1, not a whole number from 0"],
+    [{ options: { maxSchedules: 1.5 } }, "option maxSchedules is 1.5, not a whole number from 0"],
     [
       { options: { maxQueueSize: 1 } },
       'key "maxQueueSize" of options of actor() is not available yet',

@@ -12,7 +12,17 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { asTable, row } from "./table.mjs";
 
-const GROUPS = ["calls", "ordinary", "threads", "durable", "life", "memory", "start", "states"];
+const GROUPS = [
+  "calls",
+  "ordinary",
+  "threads",
+  "durable",
+  "life",
+  "memory",
+  "start",
+  "states",
+  "schedules",
+];
 const REPETITIONS = 5;
 const QUICK_SHARE = 0.005;
 

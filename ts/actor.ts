@@ -16,8 +16,9 @@ export function actor<
   A = Record<never, never>,
   IA = Record<never, never>,
   D = unknown,
+  N extends string = never,
 >(
-  config: ActorConfig<S, V, I, In, A, IA, D>,
+  config: ActorConfig<S, V, I, In, A, IA, D, N>,
 ): ActorDefinition<{ state: S; vars: V; input: In; deps: D; actions: A; internalActions: IA }> {
   return defineActor(config);
 }

@@ -17,6 +17,7 @@ import {
   type Kv,
   type ListedActor,
   NapiActorFactory,
+  type Schedule,
   type SleepStop,
   type Target,
   unbridged,
@@ -33,6 +34,7 @@ export type {
   HostHandle as Host,
   Kv as NativeKv,
   ListedActor,
+  Schedule as NativeSchedule,
   SleepStop,
   Target,
 };

@@ -18,6 +18,7 @@ use super::guard::trip;
 use super::hub::Hub;
 use super::kv::Kv;
 use super::runtime;
+use super::schedule::Schedule;
 use crate::core::context::ActorContext as CoreContext;
 use crate::error::Result;
 use crate::ids::KeyPart;
@@ -126,6 +127,13 @@ impl ActorContext {
     pub fn kv(&self) -> Kv {
         trip();
         Kv::new(self.inner.kv(), Arc::clone(&self.hub))
+    }
+
+    /// What the actor is to do later.
+    #[napi(catch_unwind)]
+    pub fn schedule(&self) -> Schedule {
+        trip();
+        Schedule::new(self.inner.schedule(), Arc::clone(&self.hub))
     }
 
     /// Asks for a save of the state.

@@ -88,7 +88,7 @@ pub(super) enum Pending {
     /// A hook.
     Hook(Reply<Option<Bytes>>),
     /// The author's `run`.
-    Run(Reply<()>),
+    Run(Reply<bool>),
     /// The encoded state.
     Serialize(Reply<Vec<StateDelta>>),
 }
@@ -98,7 +98,8 @@ impl Pending {
     pub(super) fn answer(self, result: crate::error::Result<Option<Bytes>>) {
         match self {
             Self::Hook(reply) => reply.send(result),
-            Self::Run(reply) => reply.send(result.map(drop)),
+            // A byte that is zero says that it is to be woken once more.
+            Self::Run(reply) => reply.send(result.map(|bytes| bytes.as_deref() != Some(&[0]))),
             Self::Serialize(reply) => {
                 let deltas =
                     |bytes: Option<Bytes>| bytes.map(StateDelta::ActorState).into_iter().collect();

@@ -34,6 +34,7 @@ mod manage;
 mod origin;
 mod registry;
 mod runtime;
+mod schedule;
 mod take;
 mod token;
 mod yardstick;

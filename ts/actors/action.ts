@@ -28,7 +28,10 @@ export async function runAction<T>(
       const schema = live.definition.argumentSchemas.get(name);
       const checked = schema === undefined ? args : await checkArguments(live, name, args);
       const began = clockwork.now();
-      const given = action(context, ...checked);
+      const { fire } = call;
+      // Behind whatever the schema made of the arguments.
+      const given =
+        fire === undefined ? action(context, ...checked) : action(context, ...checked, fire);
       const held = clockwork.now() - began;
       if (held > HELD_MS) warnOfHeld(live, name, held);
       let output = await given;

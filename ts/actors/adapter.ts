@@ -11,7 +11,7 @@ import type { Definition, Hook } from "../definition";
 import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
 import { validate } from "../schema";
-import type { Caller } from "../types";
+import type { Caller, ScheduledFireInfo } from "../types";
 import { actionNotFound, forCaller, runAction } from "./action";
 import { Clock } from "./clock";
 import { Context } from "./context";
@@ -28,6 +28,8 @@ interface Payload {
   readonly isNew?: boolean;
   readonly args?: Uint8Array;
   readonly caller?: number;
+  /** Of an action: why it runs, if a schedule calls. */
+  readonly scheduledFire?: ScheduledFireInfo | undefined;
   /** Of an action: fires when nobody waits for it any more. */
   readonly signal: AbortSignal;
 }
@@ -59,6 +61,7 @@ function settingsOf(definition: Definition): object {
     stateSaveIntervalMs: Math.ceil(options.stateSaveInterval),
     actionTimeoutMs: Math.ceil(options.actionTimeout),
     sleepTimeoutMs: Math.ceil(options.sleepTimeout),
+    maxSchedules: options.maxSchedules,
     noSleep: options.noSleep,
     actions: [...definition.actions.keys()].sort().map((name) => ({ name })),
   };

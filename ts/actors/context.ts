@@ -12,6 +12,7 @@ import { invalidArgument, RivetError } from "../errors";
 import type { Keys } from "../kv";
 import type { Logger } from "../log";
 import { clockNow, dispatch, unbridged } from "../native-half";
+import type { Cron, Schedule } from "../schedule";
 import type { Caller, SaveOptions } from "../types";
 import { Clock } from "./clock";
 import type { Live } from "./live";
@@ -75,6 +76,14 @@ export class Context {
 
   get kv(): Keys {
     return this.#live.kv;
+  }
+
+  get schedule(): Schedule {
+    return this.#live.schedule;
+  }
+
+  get cron(): Cron {
+    return this.#live.cron;
   }
 
   get now(): number {

@@ -16,6 +16,7 @@ import { messageOf, RivetError } from "../errors";
 import { Keys } from "../kv";
 import { Logger, type Logging } from "../log";
 import { type Bag, dispatch } from "../native-half";
+import { Cron, Schedule } from "../schedule";
 import { adopt, type Owner, seen } from "../state";
 import { Context } from "./context";
 import { isOutdated, readStored } from "./stored";
@@ -60,6 +61,8 @@ export class Live implements Owner {
   #told: Uint8Array | undefined;
   #log: Logger | undefined;
   #kv: Keys | undefined;
+  #schedule: Schedule | undefined;
+  #cron: Cron | undefined;
   /** A large state was warned of, once for the generation. */
   #warned = false;
 
@@ -104,6 +107,18 @@ export class Live implements Owner {
   get kv(): Keys {
     this.#kv ??= new Keys(() => this.bag.context.kv());
     return this.#kv;
+  }
+
+  /** What it does once, later. */
+  get schedule(): Schedule {
+    this.#schedule ??= new Schedule(() => this.bag.context.schedule());
+    return this.#schedule;
+  }
+
+  /** What it does again and again. */
+  get cron(): Cron {
+    this.#cron ??= new Cron(() => this.bag.context.schedule());
+    return this.#cron;
   }
 
   /** The state behind its proxies. */

@@ -7,7 +7,7 @@
  */
 
 import type { Live } from "../actors/live";
-import type { Caller } from "../types";
+import type { Caller, ScheduledFireInfo } from "../types";
 
 /** The deepest chain of calls that runs in place; beyond it calls take the ordinary way. */
 export const MAX_DEPTH = 32;
@@ -15,6 +15,8 @@ export const MAX_DEPTH = 32;
 /** Where a call hears that nobody waits for it any more. */
 export interface Scope {
   readonly signal: AbortSignal;
+  /** Why it runs, if a schedule calls. */
+  readonly scheduledFire?: ScheduledFireInfo | undefined;
 }
 
 export class Call {
@@ -36,6 +38,11 @@ export class Call {
     this.parent = parent;
     this.depth = parent === undefined ? 1 : parent.depth + 1;
     this.#scope = scope;
+  }
+
+  /** Why it runs, if a schedule called. */
+  get fire(): ScheduledFireInfo | undefined {
+    return this.#scope?.scheduledFire;
   }
 
   /** Fires when nobody waits for the answer any more, and when the actor begins to stop. */

@@ -12,6 +12,7 @@ export interface Options {
   readonly stateSaveInterval: number;
   readonly actionTimeout: number;
   readonly sleepTimeout: number;
+  readonly maxSchedules: number;
   readonly noSleep: boolean;
   readonly durability: "reply" | "interval";
 }
@@ -31,7 +32,7 @@ const MAX_DURATION = 2 ** 31 - 1;
 
 const keys: Keys = {
   place: "options of actor()",
-  known: [...Object.keys(durations), "name", "icon", "noSleep", "durability"],
+  known: [...Object.keys(durations), "name", "icon", "maxSchedules", "noSleep", "durability"],
   later: [
     "canHibernateWebSocket",
     "connectionLivenessInterval",
@@ -40,7 +41,6 @@ const keys: Keys = {
     "enableActorRuntimeSocket",
     "maxQueueMessageSize",
     "maxQueueSize",
-    "maxSchedules",
     "onBeforeConnectTimeout",
     "onConnectTimeout",
   ],
@@ -68,6 +68,7 @@ export function readOptions(given: unknown): Options {
     stateSaveInterval: duration(options, "stateSaveInterval"),
     actionTimeout: duration(options, "actionTimeout"),
     sleepTimeout: duration(options, "sleepTimeout"),
+    maxSchedules: count(options, "maxSchedules", 1_000),
     noSleep: choice(options, "noSleep", [false, true]),
     durability: choice(options, "durability", ["reply", "interval"]),
   };
@@ -79,6 +80,17 @@ function duration(options: Record<string, unknown>, key: keyof typeof durations)
     throw new TypeError(
       `option ${key} is ${describe(value)}, not milliseconds above 0 and up to ${MAX_DURATION}`,
     );
+  }
+  return value;
+}
+
+/** The largest count: what fits in four bytes. */
+const MAX_COUNT = 2 ** 32 - 1;
+
+function count(options: Record<string, unknown>, key: string, without: number): number {
+  const value = options[key] ?? without;
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > MAX_COUNT) {
+    throw new TypeError(`option ${key} is ${describe(value)}, not a whole number from 0`);
   }
   return value;
 }

@@ -11,11 +11,20 @@ import { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 import { now, setImmediate } from "./clockwork.js";
 import { instanceOf } from "./context.js";
 import "./kv.js";
+import type { FireInfo } from "./schedule.js";
+import "./schedule.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { fromRecord, readRecord } from "./errors.js";
 import { flushAtExit } from "./exit.js";
 import { factoryOf, forget } from "./factory.js";
-import { ActionEntry, type CallerKind, HookEntry, type HookHost, SnapshotEntry } from "./hooks.js";
+import {
+  ActionEntry,
+  type CallerKind,
+  FiredEntry,
+  HookEntry,
+  type HookHost,
+  SnapshotEntry,
+} from "./hooks.js";
 import { HostHandle, type OpenHostOptions, parse, plainly } from "./host.js";
 import { type CallScope, InPlaceCall } from "./inplace.js";
 import { Kind, Records } from "./jobs.js";
@@ -62,12 +71,13 @@ export class Dispatch {
     return this.#bags;
   }
 
-  /** Opens a host: a folder, or memory. */
-  async openHost(options: OpenHostOptions = {}): Promise<HostHandle> {
+  /** Opens a host: a folder, or memory. `holds`: whether the process stays alive for it. */
+  async openHost(options: OpenHostOptions = {}, holds = true): Promise<HostHandle> {
     const config = JSON.stringify(options);
-    const opened = await this.#tickets.wait((ticket) => {
+    const open = (ticket: number) => {
       plainly(() => native.openHost(this.#environment, config, ticket));
-    });
+    };
+    const opened = await this.#tickets.wait(open, { holds });
     const { host, home } = parse<{ host: number; home: number }>(opened);
     return new HostHandle(host, home, this.#tickets, this.#bags);
   }
@@ -221,6 +231,14 @@ export class Dispatch {
             job.number(3),
           ),
         );
+        return;
+      }
+      case Kind.FIRED: {
+        const fire = JSON.parse(job.text(2)) as FireInfo;
+        const [name, args] = [job.text(0), job.bytes(1)];
+        this.#keepAlive.hold();
+        const ended = () => this.#keepAlive.release();
+        this.#entries.push(new FiredEntry(this.#hooks, bag, ticket, name, args, fire, ended));
         return;
       }
       case Kind.BEGIN: {

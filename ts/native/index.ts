@@ -9,7 +9,7 @@ import { Dispatch } from "./dispatch.js";
 import { once } from "./once.js";
 
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
-export { ActorContext, type Kv } from "../../index.js";
+export { ActorContext, type Kv, type Schedule } from "../../index.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 export { clockNow, clockSleep, type SleepStop } from "./clock.js";
 export * as clockwork from "./clockwork.js";
@@ -42,6 +42,14 @@ export type { CallScope } from "./inplace.js";
 export type { KvEntry, KvListOptions } from "./kv.js";
 export { bagOf } from "./owner.js";
 export { CoreRegistry } from "./registry.js";
+export type {
+  DeadRow,
+  EventRow,
+  FaultRow,
+  FireInfo,
+  HistoryRow,
+  JobRow,
+} from "./schedule.js";
 export { CancellationToken } from "./token.js";
 
 /**

@@ -76,6 +76,13 @@ export interface HandleMembers<A> {
 export type ActorHandle<D extends AnyActorDefinition> = HandleMembers<TypesOf<D>["actions"]> &
   Calls<TypesOf<D>["actions"]>;
 
+/**
+ * A handle of an actor on itself, by which its internal actions are called too. Anywhere else those reject
+ * with `actor.action_not_found`.
+ */
+export type SelfHandleOf<D extends AnyActorDefinition> = ActorHandle<D> &
+  Calls<TypesOf<D>["internalActions"]>;
+
 /** What a client offers beside its accessors. */
 export interface ClientRaw<R extends AnyRegistry> {
   /** See {@link ActorAccessor.get}. */

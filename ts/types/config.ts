@@ -11,6 +11,7 @@ import type {
   CreateVarsContext,
   MigrateContext,
 } from "./context";
+import type { ActionNames } from "./schedule";
 
 /** Names types that are not to be inferred. Only the compiler looks at it. */
 export interface ActorTypes<S, V, I> {
@@ -40,6 +41,8 @@ export interface ActorOptions {
   actionTimeout?: number | undefined;
   /** After how long without work the actor sleeps. Default 30,000. */
   sleepTimeout?: number | undefined;
+  /** How much may be scheduled at a time, a whole number from 0: one-shots and jobs. Default 1,000. */
+  maxSchedules?: number | undefined;
   /** Whether it never sleeps by itself. Default false. */
   noSleep?: boolean | undefined;
   /**
@@ -54,14 +57,43 @@ export type RunConfig<C> =
   | ((c: C) => void | Promise<void>)
   | { run: (c: C) => void | Promise<void>; name?: string; icon?: string };
 
+/** Infers the names at the top of a tree: that takes no look at the functions themselves. */
+type Named<N extends string> = { readonly [K in N]?: unknown };
+
+/** The context of a hook within a definition: of its actions it knows the names. */
+type HookContext<S, V, I, N extends string> = ActorContext<
+  S,
+  unknown,
+  unknown,
+  V,
+  I,
+  unknown,
+  unknown,
+  unknown,
+  ActionNames<NoInfer<N>>
+>;
+
+/** The same of an action. */
+type CallContext<S, V, I, N extends string> = ActionContext<
+  S,
+  unknown,
+  unknown,
+  V,
+  I,
+  unknown,
+  unknown,
+  unknown,
+  ActionNames<NoInfer<N>>
+>;
+
 /** What is given to `actor()`. */
-export interface ActorConfig<S, V, I, In, A, IA, D> {
+export interface ActorConfig<S, V, I, In, A, IA, D, N extends string = string> {
   /** Types that are not to be inferred, such as `{} as {state: S}`. */
   types?: ActorTypes<S, V, I>;
   /** The first state, copied for each actor. Not together with `createState`. */
   state?: S;
   /** Makes the first state. */
-  createState?: (c: CreateStateContext, input: I) => S | Promise<S>;
+  createState?: (c: CreateStateContext<ActionNames<NoInfer<N>>>, input: I) => S | Promise<S>;
   /**
    * The version of the state's shape: a whole number from 1. A state stored without one has 0. A start
    * that finds a newer one than this is refused (`actor.state_version_newer`).
@@ -78,34 +110,61 @@ export interface ActorConfig<S, V, I, In, A, IA, D> {
   /** What lives as long as a generation, copied for each. Not together with `createVars`. */
   vars?: V;
   /** Makes what lives as long as a generation. `deps` are those of `setup()`, which asks for them. */
-  createVars?: (c: CreateVarsContext<S, unknown, unknown, unknown, I>, deps: D) => V | Promise<V>;
+  createVars?: (
+    c: CreateVarsContext<
+      S,
+      unknown,
+      unknown,
+      unknown,
+      I,
+      unknown,
+      unknown,
+      unknown,
+      ActionNames<NoInfer<N>>
+    >,
+    deps: D,
+  ) => V | Promise<V>;
   /** Before anything else, on every start. A new actor has no state yet. */
-  onMigrate?: (c: MigrateContext<S>, isNew: boolean) => void | Promise<void>;
+  onMigrate?: (
+    c: MigrateContext<S, ActionNames<NoInfer<N>>>,
+    isNew: boolean,
+  ) => void | Promise<void>;
   /** Once in an actor's life, after its first state. */
-  onCreate?: (c: CreateContext<S, unknown, unknown, unknown, I>, input: I) => void | Promise<void>;
+  onCreate?: (
+    c: CreateContext<
+      S,
+      unknown,
+      unknown,
+      unknown,
+      I,
+      unknown,
+      unknown,
+      unknown,
+      ActionNames<NoInfer<N>>
+    >,
+    input: I,
+  ) => void | Promise<void>;
   /** On every start, new or not. */
-  onWake?: (c: ActorContext<S, unknown, unknown, V, I>) => void | Promise<void>;
+  onWake?: (c: HookContext<S, V, I, N>) => void | Promise<void>;
   /** When the actor goes to sleep. */
-  onSleep?: (c: ActorContext<S, unknown, unknown, V, I>) => void | Promise<void>;
+  onSleep?: (c: HookContext<S, V, I, N>) => void | Promise<void>;
   /** When the actor is destroyed. */
-  onDestroy?: (c: ActorContext<S, unknown, unknown, V, I>) => void | Promise<void>;
+  onDestroy?: (c: HookContext<S, V, I, N>) => void | Promise<void>;
   /** Runs beside the actions from start to stop. */
-  run?: RunConfig<ActorContext<S, unknown, unknown, V, I>>;
+  run?: RunConfig<HookContext<S, V, I, N>>;
   /** Once for each turn that changed the state. It must not change the state itself. */
-  onStateChange?: (c: ActorContext<S, unknown, unknown, V, I>, state: S) => void;
+  onStateChange?: (c: HookContext<S, V, I, N>, state: S) => void;
   /** May replace what an action answers. */
   onBeforeActionResponse?: <Out>(
-    c: ActorContext<S, unknown, unknown, V, I>,
+    c: HookContext<S, V, I, N>,
     name: string,
     args: unknown[],
     output: Out,
   ) => Out | Promise<Out>;
   /** What callers may ask for. Groups are plain objects. */
-  actions?: A & ActionTree<ActionContext<S, unknown, unknown, V, I>> & WithoutReservedActions;
+  actions?: A & ActionTree<CallContext<S, V, I, N>> & WithoutReservedActions & Named<N>;
   /** What only schedules and the actor itself may ask for. */
-  internalActions?: IA &
-    ActionTree<ActionContext<S, unknown, unknown, V, I>> &
-    WithoutReservedActions;
+  internalActions?: IA & ActionTree<CallContext<S, V, I, N>> & WithoutReservedActions & Named<N>;
   /** Checks and may change the arguments of actions. */
   actionInputSchemas?: ActionInputSchemas<NoInfer<A>>;
   /** Options. */

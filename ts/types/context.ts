@@ -5,12 +5,14 @@
  * 2. The context of a `createX` does not mention what `createX` returns, so that it can be inferred.
  *
  * All contexts have the same type parameters, in RivetKit's order. Those of connections, database,
- * events and queues are there for the members that belong to them.
+ * events and queues are there for the members that belong to them. Last come the actions, of which
+ * schedules know the names.
  */
 
 import type { Client } from "./client";
-import type { AnyActorDefinition, AnyRegistry, TypesOf } from "./definition";
+import type { AllActionsOf, AnyActorDefinition, AnyRegistry, TypesOf } from "./definition";
 import type { ActorKv } from "./kv";
+import type { ActorCron, ActorSchedule } from "./schedule";
 
 /** Who called an action: over the network, another actor, this process, or a schedule. */
 export type Caller = "client" | "actor" | "local" | "schedule";
@@ -67,7 +69,7 @@ export interface ActorClock {
 }
 
 /** Members of every context. */
-export interface BaseContext {
+export interface BaseContext<Actions = never> {
   /** The id, which stays over generations. */
   readonly actorId: string;
   /** The name of the actor's type: its key in `use`. */
@@ -80,6 +82,10 @@ export interface BaseContext {
   readonly log: ActorLogger;
   /** Its keys and values. */
   readonly kv: ActorKv;
+  /** What it does once, later. */
+  readonly schedule: ActorSchedule<Actions>;
+  /** What it does again and again. */
+  readonly cron: ActorCron<Actions>;
   /** The runtime's time, in milliseconds since the epoch: the same as `clock.now()`. */
   readonly now: number;
   /** The runtime's clock. */
@@ -124,7 +130,7 @@ export interface BaseContext {
 }
 
 /** The state, for all contexts after `createState`. */
-export interface StateContext<S> extends BaseContext {
+export interface StateContext<S, Actions = never> extends BaseContext<Actions> {
   /**
    * The actor's state. Changes at any depth are noticed; assigning refuses what cannot be stored.
    *
@@ -136,7 +142,7 @@ export interface StateContext<S> extends BaseContext {
 }
 
 /** Of `createState`. */
-export interface CreateStateContext extends BaseContext {}
+export interface CreateStateContext<Actions = never> extends BaseContext<Actions> {}
 
 /** Of `onCreate`. */
 export interface CreateContext<
@@ -148,7 +154,8 @@ export interface CreateContext<
   _Database = unknown,
   _Events = unknown,
   _Queues = unknown,
-> extends StateContext<State> {}
+  Actions = never,
+> extends StateContext<State, Actions> {}
 
 /** Of `createVars`. */
 export interface CreateVarsContext<
@@ -160,7 +167,8 @@ export interface CreateVarsContext<
   _Database = unknown,
   _Events = unknown,
   _Queues = unknown,
-> extends StateContext<State> {}
+  Actions = never,
+> extends StateContext<State, Actions> {}
 
 /** Of everything else. */
 export interface ActorContext<
@@ -172,7 +180,8 @@ export interface ActorContext<
   _Database = unknown,
   _Events = unknown,
   _Queues = unknown,
-> extends StateContext<State> {
+  Actions = never,
+> extends StateContext<State, Actions> {
   /** What lives as long as the generation, and is never stored. */
   vars: Vars;
 }
@@ -187,7 +196,18 @@ export interface ActionContext<
   Database = unknown,
   Events = unknown,
   Queues = unknown,
-> extends ActorContext<State, ConnParams, ConnState, Vars, Input, Database, Events, Queues> {
+  Actions = never,
+> extends ActorContext<
+    State,
+    ConnParams,
+    ConnState,
+    Vars,
+    Input,
+    Database,
+    Events,
+    Queues,
+    Actions
+  > {
   /** Who called. */
   readonly caller: Caller;
 }
@@ -200,6 +220,8 @@ export interface ContextTypes {
   vars?: unknown;
   events?: unknown;
   queues?: unknown;
+  /** The tree of actions that schedules may name, such as `{tick(n: number): void}`. */
+  actions?: unknown;
 }
 
 /**
@@ -214,7 +236,8 @@ export type Context<T extends ContextTypes = Record<never, never>> = ActorContex
   unknown,
   unknown,
   T["events"],
-  T["queues"]
+  T["queues"],
+  "actions" extends keyof T ? T["actions"] : never
 >;
 
 /** Of any function of the given definition but `createState`, `createVars` and `onCreate`. */
@@ -223,7 +246,11 @@ export type ActorContextOf<D extends AnyActorDefinition> = ActorContext<
   unknown,
   unknown,
   TypesOf<D>["vars"],
-  TypesOf<D>["input"]
+  TypesOf<D>["input"],
+  unknown,
+  unknown,
+  unknown,
+  AllActionsOf<D>
 >;
 /** Of the given definition's actions. */
 export type ActionContextOf<D extends AnyActorDefinition> = ActionContext<
@@ -231,19 +258,44 @@ export type ActionContextOf<D extends AnyActorDefinition> = ActionContext<
   unknown,
   unknown,
   TypesOf<D>["vars"],
-  TypesOf<D>["input"]
+  TypesOf<D>["input"],
+  unknown,
+  unknown,
+  unknown,
+  AllActionsOf<D>
 >;
 /** Of the given definition's `onCreate`. */
-export type CreateContextOf<D extends AnyActorDefinition> = CreateContext<TypesOf<D>["state"]>;
+export type CreateContextOf<D extends AnyActorDefinition> = CreateContext<
+  TypesOf<D>["state"],
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  AllActionsOf<D>
+>;
 /** Of the given definition's `createVars`. */
 export type CreateVarsContextOf<D extends AnyActorDefinition> = CreateVarsContext<
-  TypesOf<D>["state"]
+  TypesOf<D>["state"],
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  AllActionsOf<D>
 >;
 
 /** Of `onMigrate`. */
-export type MigrateContext<State = unknown> = StateContext<State>;
+export type MigrateContext<State = unknown, Actions = never> = StateContext<State, Actions>;
 /** Of `onMigrate` of the given definition. */
-export type MigrateContextOf<D extends AnyActorDefinition> = MigrateContext<TypesOf<D>["state"]>;
+export type MigrateContextOf<D extends AnyActorDefinition> = MigrateContext<
+  TypesOf<D>["state"],
+  AllActionsOf<D>
+>;
 
 export type {
   ActorContext as BeforeActionResponseContext,

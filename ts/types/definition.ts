@@ -33,6 +33,10 @@ export type AnyActorDefinition = ActorDefinition;
 /** The types of a definition. */
 export type TypesOf<D extends AnyActorDefinition> = NonNullable<D[typeof types]>;
 
+/** The actions of a definition, public and internal: what its schedules may name. */
+export type AllActionsOf<D extends AnyActorDefinition> = TypesOf<D>["actions"] &
+  TypesOf<D>["internalActions"];
+
 /** The definitions of a registry, by name. */
 export type Definitions = Readonly<Record<string, AnyActorDefinition>>;
 

@@ -7,3 +7,4 @@ export type * from "./context";
 export type * from "./definition";
 export type * from "./kv";
 export type * from "./renamed";
+export type * from "./schedule";

@@ -23,7 +23,7 @@ use super::lifecycle::Phase;
 use super::machine::Machine;
 use super::rows::Rows;
 use crate::core::behavior::{ActorEvent, CallId, Caller, Reply};
-use crate::core::schedule::{Changed, Dispatch, RunId, ScheduleError, Schedules};
+use crate::core::schedule::{Changed, Consumed, Dispatch, RunId, ScheduleError, Schedules};
 use crate::error::{Error, Result};
 use crate::ids::IdSource;
 use crate::store::{RowOp, StoredSchedules};
@@ -38,6 +38,8 @@ pub(super) struct Later {
     pub(super) schedules: Schedules,
     /// The calls that are attempts of fires.
     calls: HashMap<CallId, RunId>,
+    /// The deadline that the current attempt of `run` was woken for.
+    pub(super) woken: Option<Consumed>,
     /// The alarm that the next tick is for, and when that comes.
     armed: Option<(i64, Instant)>,
 }
@@ -46,7 +48,7 @@ impl Later {
     /// Nothing, for an actor that may have `maximum` schedules.
     pub(super) fn new(maximum: usize) -> Self {
         let (schedules, _) = Schedules::load(StoredSchedules::default(), maximum, 0);
-        Self { schedules, calls: HashMap::new(), armed: None }
+        Self { schedules, calls: HashMap::new(), woken: None, armed: None }
     }
 
     /// When the next tick is due.
@@ -77,6 +79,17 @@ impl Machine {
             let ms = u64::try_from(alarm.saturating_sub(unix_ms())).unwrap_or(0);
             (alarm, now + Duration::from_millis(ms).min(LOOK_AGAIN))
         });
+    }
+
+    /// Writes rows that memory has changed, with what the author's side is about to
+    /// commit, if it is.
+    pub(super) fn write_soon(&mut self, ops: Vec<RowOp>) {
+        let rows = Rows { ops, in_memory: true };
+        if self.pushes_pending {
+            self.rows.add(rows);
+        } else if !rows.ops.is_empty() {
+            self.write_own_rows(rows);
+        }
     }
 
     /// Writes rows that memory has changed, and says which commit carries them.
@@ -155,8 +168,11 @@ impl Actor {
             return;
         }
         let number = machine.write_taken(ops);
-        if woken.is_some() && self.hooks.run && !machine.run.is_active() {
-            self.start_run(machine);
+        if let Some(consumed) = woken.filter(|_| self.hooks.run) {
+            machine.run_woken(consumed);
+            if !machine.run.is_active() {
+                self.start_run(machine);
+            }
         }
         if dispatches.is_empty() {
             return;
@@ -220,12 +236,7 @@ impl Actor {
                 );
             });
         }
-        let rows = Rows { ops: finished.ops, in_memory: true };
-        if machine.pushes_pending {
-            machine.rows.add(rows);
-        } else if !rows.ops.is_empty() {
-            machine.write_own_rows(rows);
-        }
+        machine.write_soon(finished.ops);
     }
 }
 
