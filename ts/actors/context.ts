@@ -130,7 +130,7 @@ export class Context {
   waitUntil(promise: Promise<unknown>): void {
     checkPromise(promise, "waitUntil");
     const logged = promise.then(undefined, (error: unknown) => {
-      this.#live.log.error({ msg: "a promise given to waitUntil was rejected", error });
+      this.#live.log.error({ msg: "a promise given to waitUntil was rejected", err: error });
     });
     this.#live.bag.context.waitUntil(logged);
   }
