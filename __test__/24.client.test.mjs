@@ -64,6 +64,38 @@ describe("a client refuses", () => {
     });
   });
 
+  it("a key of action() that it does not have", async () => {
+    const handle = client.note.getOrCreate("a");
+
+    await assert.rejects(handle.action({ name: "read", arg: [] }), {
+      name: "TypeError",
+      group: "actor",
+      code: "invalid_argument",
+      message: 'unknown key "arg" of action(): did you mean "args"?',
+    });
+    await assert.rejects(handle.action({ name: "read", skipReadyWait: true }), {
+      message: 'key "skipReadyWait" of action() is not available yet',
+    });
+  });
+
+  it("members that handles do not have yet, by name", async () => {
+    const message = (member) => `${member}() of a handle is not available yet`;
+    for (const handle of [client.note.get("a"), client.get("elsewhere", "a")]) {
+      assert.throws(() => handle.connect(), {
+        group: "actor",
+        code: "invalid_argument",
+        message: message("connect"),
+      });
+      for (const member of ["send", "fetch", "webSocket", "getGatewayUrl", "reload"]) {
+        await assert.rejects(handle[member](), {
+          group: "actor",
+          code: "invalid_argument",
+          message: message(member),
+        });
+      }
+    }
+  });
+
   it("a name that is not registered", async () => {
     await assert.rejects(client.getOrCreate("nobody", "k").read());
     await assert.rejects(client.create("nobody", "k"));

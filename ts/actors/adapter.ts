@@ -114,7 +114,7 @@ function runner(run: Hook, live: (payload: Payload) => Live): Callback {
       await at.during(() => run(at.context));
     } catch (thrown) {
       if (!isRivetErrorCode(thrown, "actor", "aborted")) {
-        at.log.error({ msg: `run failed: ${messageOf(thrown)}`, error: thrown });
+        at.log.error({ msg: `run failed: ${messageOf(thrown)}`, err: thrown });
       }
       throw callersError(thrown, at.specifier);
     }

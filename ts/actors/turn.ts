@@ -31,7 +31,7 @@ function end(): void {
     try {
       announcer.announce();
     } catch (error) {
-      announcer.log.error({ msg: `onStateChange could not run: ${messageOf(error)}`, error });
+      announcer.log.error({ msg: `onStateChange could not run: ${messageOf(error)}`, err: error });
     }
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The part of cbor-x that is used.
+ * The part of cbor-x that is used, from the copy that the build puts into `dist/`.
  *
  * Its declarations are for ES modules only, and this package is compiled to CommonJS.
  */
@@ -32,6 +32,6 @@ interface CborX {
 }
 
 // Without its native part, which takes longer to load than it ever saves here, and without `eval`.
-const cborX: CborX = require("cbor-x/index-no-eval");
+const cborX: CborX = require("./vendor/cbor-x.cjs");
 
 export const { Encoder, Tag, addExtension } = cborX;
