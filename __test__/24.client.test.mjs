@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { inspect } from "node:util";
 
 import { actor } from "../dist/index.js";
-import { inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
+import { deferred, inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
 
 const note = actor({
   createState: (_c, input) => ({ text: input ?? "" }),
@@ -155,6 +155,49 @@ describe("a handle", () => {
     for (const _way of ["ordinary", "in place"]) {
       assert.equal(await store.run("secret", () => handle.look()), undefined);
     }
+  });
+
+  it("runs author code in the async context of no other actor, however busy the thread is", async () => {
+    const store = new AsyncLocalStorage();
+    const changed = deferred();
+    const heard = [];
+    const changer = actor({
+      state: { n: 0 },
+      actions: {
+        change: (c) =>
+          store.run("secret", async () => {
+            await new Promise((resolve) => setTimeout(resolve, 1));
+            c.state.n += 1;
+            changed.resolve();
+          }),
+      },
+    });
+    const spy = actor({
+      state: { n: 0 },
+      onStateChange: () => heard.push(store.getStore()),
+      actions: {
+        look(c, ms) {
+          const end = performance.now() + ms;
+          while (performance.now() < end);
+          c.state.n += 1;
+          return store.getStore();
+        },
+      },
+    });
+    const client = inMemory({ changer, spy }).client();
+    const [busy, other] = [client.spy.getOrCreate(), client.changer.getOrCreate()];
+    await busy.look(0);
+    await other.resolve();
+    const change = other.change();
+    await changed.promise;
+
+    // The first one uses up what time there is, so that most begin when the loop has turned.
+    const looks = Array.from({ length: 100 }, (_, at) => busy.look(at === 0 ? 10 : 0));
+    const seen = await Promise.all(looks);
+    await change;
+
+    assert.deepEqual(new Set([...seen, ...heard]), new Set([undefined]));
+    assert.ok(heard.length > 1, "onStateChange ran");
   });
 });
 
