@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
 
@@ -456,4 +456,46 @@ it("many calls with one signal are no leak", async () => {
   await new Promise((resolve) => setImmediate(resolve));
   process.off("warning", note);
   assert.deepEqual(warnings, []);
+});
+
+it("many calls that wait for the folder to open listen to their signal once", async () => {
+  const signal = new AbortController().signal;
+  const handle = inMemory({ note }).client().note.getOrCreate("a", { signal });
+
+  const calls = Array.from({ length: 30 }, () => handle.read());
+  const listening = getEventListeners(signal, "abort").length;
+  await Promise.all(calls);
+
+  assert.equal(listening, 1);
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+});
+
+describe("a call with a signal of its own, through a handle with another one", () => {
+  const hanging = actor({ actions: { hang: () => new Promise(() => {}), ready: () => 1 } });
+  const starts = [
+    ["that waits for the folder to open", (_handle) => {}],
+    ["in place", (handle) => handle.ready()],
+    ["that waits its turn", (handle) => handle.ready().then(() => void handle.ready())],
+  ];
+  for (const [which, begin] of starts) {
+    for (const first of ["own", "handle"]) {
+      it(`${which} ends with the one that fires first: ${first}`, async () => {
+        const stops = { own: new AbortController(), handle: new AbortController() };
+        const client = inMemory({ hanging }).client();
+        await begin(client.hanging.getOrCreate("a"));
+        const handle = client.hanging.getOrCreate("a", { signal: stops.handle.signal });
+
+        const call = handle.action({ name: "hang", signal: stops.own.signal });
+        stops[first].abort(new Error(first));
+        for (const { signal } of Object.values(stops)) {
+          assert.equal(getEventListeners(signal, "abort").length, 0);
+        }
+        for (const stop of Object.values(stops)) stop.abort(new Error("too late"));
+
+        await assert.rejects(call, { message: first });
+        const again = handle.action({ name: "hang", signal: stops.own.signal });
+        await assert.rejects(again, (error) => [first, "too late"].includes(error.message));
+      });
+    }
+  }
 });

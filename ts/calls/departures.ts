@@ -10,7 +10,7 @@
 
 import type { Live } from "../actors/live";
 import { isRivetErrorCode } from "../errors";
-import { clockwork, dispatch } from "../native-half";
+import { clockwork, dispatch, onAbort, type Stop } from "../native-half";
 
 /** The calls of one handle that have not left. */
 export class Departures {
@@ -22,10 +22,7 @@ export class Departures {
   }
 
   /** Leaves with what `prepare` gives, once it and all calls before this one are ready. */
-  async depart<T>(
-    signal: AbortSignal | undefined,
-    prepare: () => Promise<() => Promise<T>>,
-  ): Promise<T> {
+  async depart<T>(signal: Stop | undefined, prepare: () => Promise<() => Promise<T>>): Promise<T> {
     const before = this.#last;
     const ready = async (): Promise<() => Promise<T>> => {
       await before;
@@ -82,13 +79,16 @@ function unlessStarting(error: unknown): void {
 }
 
 /** What `promise` gives, or the reason of `signal` when that fires first. */
-export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export function unlessAborted<T>(promise: Promise<T>, signal: Stop | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    const heard = (): void => signal.removeEventListener("abort", abort);
+    let heard = (): void => {};
+    const abort = (): void => {
+      heard();
+      reject(signal.reason);
+    };
     if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort);
+    else heard = onAbort(signal, abort);
     promise.then(
       (value) => {
         heard();

@@ -22,8 +22,10 @@ import {
   type CallScope,
   callerKind,
   dispatch,
+  EitherSignal,
   type Host,
   type Row,
+  type Stop,
   type Target,
 } from "../native-half";
 import { validate } from "../schema";
@@ -117,7 +119,7 @@ export class Reach {
     origin: Origin,
     name: string,
     args: readonly unknown[],
-    signal: AbortSignal | undefined,
+    signal: Stop | undefined,
   ): Promise<unknown> {
     return (
       this.#callHere(host, origin, name, args, signal) ??
@@ -137,7 +139,7 @@ export class Reach {
     origin: Origin,
     name: string,
     args: readonly unknown[],
-    signal: AbortSignal | undefined,
+    signal: Stop | undefined,
   ): Promise<unknown> | undefined {
     const bag = this.#live(host);
     const live = bag && liveOf(bag);
@@ -168,7 +170,7 @@ export class Reach {
     origin: Origin,
     name: string,
     args: Uint8Array,
-    signal: AbortSignal | undefined,
+    signal: Stop | undefined,
   ): Promise<unknown> {
     const { target, definition } = this.#reached;
     // The mark is this layer's word that the actor calls itself, and nobody else's.
@@ -229,8 +231,8 @@ function isSelf(target: Target, live: Live): boolean {
   );
 }
 
-/** One signal of two. */
-function either(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
+/** What either of two signals ends. */
+function either(a: AbortSignal | undefined, b: AbortSignal | undefined): Stop | undefined {
   if (a === undefined || b === undefined || a === b) return a ?? b;
-  return AbortSignal.any([a, b]);
+  return new EitherSignal(a, b);
 }
