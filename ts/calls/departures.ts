@@ -11,6 +11,7 @@
 import type { Live } from "../actors/live";
 import { isRivetErrorCode } from "../errors";
 import { clockwork, dispatch, onAbort, type Stop } from "../native-half";
+import type { Ends } from "./awaited";
 
 /** The calls of one handle that have not left. */
 export class Departures {
@@ -21,10 +22,13 @@ export class Departures {
     return this.#last === undefined;
   }
 
-  /** Leaves with what `prepare` gives, once it and all calls before this one are ready. */
-  async depart<T>(signal: Stop | undefined, prepare: () => Promise<() => Promise<T>>): Promise<T> {
+  /**
+   * Leaves with what `prepare` gives, once it and all calls before this one are ready. What leaves has to
+   * end the promise that this returns.
+   */
+  depart(signal: Stop | undefined, prepare: () => Promise<(ends: Ends) => void>): Promise<unknown> {
     const before = this.#last;
-    const ready = async (): Promise<() => Promise<T>> => {
+    const ready = async (): Promise<(ends: Ends) => void> => {
       await before;
       signal?.throwIfAborted();
       return prepare();
@@ -38,13 +42,18 @@ export class Departures {
       gone();
       if (this.#last === last) this.#last = undefined;
     };
-    try {
-      const leave = await unlessAborted(ready(), signal);
-      return leave();
-    } finally {
-      if (before === undefined) end();
-      else before.then(end);
-    }
+    return new Promise((resolve, reject) => {
+      const leaving = unlessAborted(ready(), signal).then((leave) => leave({ resolve, reject }));
+      // Whatever became of it, those behind it are not held up by it.
+      const left = (): void => {
+        if (before === undefined) end();
+        else before.then(end);
+      };
+      leaving.then(left, (error) => {
+        left();
+        reject(error);
+      });
+    });
   }
 }
 
