@@ -145,6 +145,20 @@ for (const [way, through] of Object.entries(ways)) {
       });
     }
 
+    it("makes binary data of another realm data of this one", () => {
+      const classes = [ArrayBuffer, Uint8Array, Uint8ClampedArray, Float32Array, BigInt64Array];
+      const result = through(
+        runInNewContext(
+          "({ classes: [ArrayBuffer, Uint8Array, Uint8ClampedArray, Float32Array, BigInt64Array] })",
+        ).classes.map((Class) => new Class(2)),
+      );
+
+      assert.deepEqual(
+        result,
+        classes.map((Class) => new Class(2)),
+      );
+    });
+
     it("keeps the milliseconds of every date", () => {
       const dates = Array.from(
         { length: 20_000 },
