@@ -59,10 +59,12 @@ function throughChannel(): (callback: () => void) => void {
   };
 }
 
-/** A hold that begins. */
-export const holdProcess: () => Hold = isReal(timers.setInterval, "setInterval")
-  ? timers.setInterval.bind(undefined, () => {}, FAR_MS)
-  : () => new MessageChannel().port1.on("message", () => {});
+/** A hold that begins. It is kept for good, and a timer keeps the context in which it was made (3). */
+export const holdProcess: () => Hold = inOwnContext<Hold>(
+  isReal(timers.setInterval, "setInterval")
+    ? timers.setInterval.bind(undefined, () => {}, FAR_MS)
+    : () => new MessageChannel().port1.on("message", () => {}),
+);
 
 const timersAreReal =
   isReal(timers.setTimeout, "setTimeout") && isReal(timers.clearTimeout, "clearTimeout");
