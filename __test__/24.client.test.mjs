@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
 
 import { actor } from "../dist/index.js";
-import { inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
+import { deferred, inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
 
 const note = actor({
   createState: (_c, input) => ({ text: input ?? "" }),
@@ -187,6 +187,49 @@ describe("a handle", () => {
     for (const _way of ["ordinary", "in place"]) {
       assert.equal(await store.run("secret", () => handle.look()), undefined);
     }
+  });
+
+  it("runs author code in the async context of no other actor, however busy the thread is", async () => {
+    const store = new AsyncLocalStorage();
+    const changed = deferred();
+    const heard = [];
+    const changer = actor({
+      state: { n: 0 },
+      actions: {
+        change: (c) =>
+          store.run("secret", async () => {
+            await new Promise((resolve) => setTimeout(resolve, 1));
+            c.state.n += 1;
+            changed.resolve();
+          }),
+      },
+    });
+    const spy = actor({
+      state: { n: 0 },
+      onStateChange: () => heard.push(store.getStore()),
+      actions: {
+        look(c, ms) {
+          const end = performance.now() + ms;
+          while (performance.now() < end);
+          c.state.n += 1;
+          return store.getStore();
+        },
+      },
+    });
+    const client = inMemory({ changer, spy }).client();
+    const [busy, other] = [client.spy.getOrCreate(), client.changer.getOrCreate()];
+    await busy.look(0);
+    await other.resolve();
+    const change = other.change();
+    await changed.promise;
+
+    // The first one uses up what time there is, so that most begin when the loop has turned.
+    const looks = Array.from({ length: 100 }, (_, at) => busy.look(at === 0 ? 10 : 0));
+    const seen = await Promise.all(looks);
+    await change;
+
+    assert.deepEqual(new Set([...seen, ...heard]), new Set([undefined]));
+    assert.ok(heard.length > 1, "onStateChange ran");
   });
 });
 
@@ -445,4 +488,46 @@ it("many calls with one signal are no leak", async () => {
   await new Promise((resolve) => setImmediate(resolve));
   process.off("warning", note);
   assert.deepEqual(warnings, []);
+});
+
+it("many calls that wait for the folder to open listen to their signal once", async () => {
+  const signal = new AbortController().signal;
+  const handle = inMemory({ note }).client().note.getOrCreate("a", { signal });
+
+  const calls = Array.from({ length: 30 }, () => handle.read());
+  const listening = getEventListeners(signal, "abort").length;
+  await Promise.all(calls);
+
+  assert.equal(listening, 1);
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+});
+
+describe("a call with a signal of its own, through a handle with another one", () => {
+  const hanging = actor({ actions: { hang: () => new Promise(() => {}), ready: () => 1 } });
+  const starts = [
+    ["that waits for the folder to open", (_handle) => {}],
+    ["in place", (handle) => handle.ready()],
+    ["that waits its turn", (handle) => handle.ready().then(() => void handle.ready())],
+  ];
+  for (const [which, begin] of starts) {
+    for (const first of ["own", "handle"]) {
+      it(`${which} ends with the one that fires first: ${first}`, async () => {
+        const stops = { own: new AbortController(), handle: new AbortController() };
+        const client = inMemory({ hanging }).client();
+        await begin(client.hanging.getOrCreate("a"));
+        const handle = client.hanging.getOrCreate("a", { signal: stops.handle.signal });
+
+        const call = handle.action({ name: "hang", signal: stops.own.signal });
+        stops[first].abort(new Error(first));
+        for (const { signal } of Object.values(stops)) {
+          assert.equal(getEventListeners(signal, "abort").length, 0);
+        }
+        for (const stop of Object.values(stops)) stop.abort(new Error("too late"));
+
+        await assert.rejects(call, { message: first });
+        const again = handle.action({ name: "hang", signal: stops.own.signal });
+        await assert.rejects(again, (error) => [first, "too late"].includes(error.message));
+      });
+    }
+  }
 });

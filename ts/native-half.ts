@@ -12,11 +12,14 @@ import {
   clockSleep,
   clockwork,
   dispatch,
+  EitherSignal,
   type Hold,
   type HostHandle,
   type ListedActor,
   NapiActorFactory,
+  onAbort,
   type SleepStop,
+  type Stop,
   type Target,
   unbridged,
 } from "./native";
@@ -32,9 +35,20 @@ export type {
   HostHandle as Host,
   ListedActor,
   SleepStop,
+  Stop,
   Target,
 };
-export { clockNow, clockSleep, clockwork, dispatch, NapiActorFactory, once, unbridged };
+export {
+  clockNow,
+  clockSleep,
+  clockwork,
+  dispatch,
+  EitherSignal,
+  NapiActorFactory,
+  onAbort,
+  once,
+  unbridged,
+};
 
 /** Callers by their number at the boundary. */
 export const callers = ["client", "actor", "local", "schedule"] as const;

@@ -23,7 +23,8 @@ export function atTurnsEnd(announcer: Announcer): void {
   due.push(announcer);
 }
 
-function end(): void {
+/** Not in the async context of the actor that changed first: the others' hooks run here too. */
+const end = clockwork.inOwnContext((): void => {
   const ending = due;
   due = [];
   for (const announcer of ending) {
@@ -34,4 +35,4 @@ function end(): void {
       announcer.log.error({ msg: `onStateChange could not run: ${messageOf(error)}`, err: error });
     }
   }
-}
+});

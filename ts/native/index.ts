@@ -40,6 +40,7 @@ export type {
   Target,
 } from "./host.js";
 export type { CallScope } from "./inplace.js";
+export { EitherSignal, onAbort, type Stop } from "./listen.js";
 export { CoreRegistry } from "./registry.js";
 export { CancellationToken } from "./token.js";
 
