@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use greenroom::core::behavior::{Behavior, BehaviorFactory, Hooks};
+use greenroom::core::config::ActorConfig;
+use greenroom::core::context::ActorContext;
 use greenroom::host::embedded::{Address, EmbeddedHost};
 use greenroom::ids::ActorName;
 use greenroom::store::StoreLocation;
 use greenroom::time::{Clock, Duration};
+use parking_lot::Mutex;
 
 use crate::place::{
     HERE, Place, THERE, call, code, config, counter, get, options, or_create, within,
@@ -93,6 +97,48 @@ async fn a_reload_meets_an_actor_that_is_about_to_start() {
     waiting.await.unwrap();
     assert_eq!(newer.count("echo"), 1);
     assert_eq!((newer.overlaps(), place.script.alive()), (0, 0));
+}
+
+/// Has its type reloaded while it makes a generation.
+struct Overtaken {
+    host: Arc<EmbeddedHost>,
+    by: Mutex<Option<Arc<dyn BehaviorFactory>>>,
+    old: Arc<dyn BehaviorFactory>,
+}
+
+impl BehaviorFactory for Overtaken {
+    fn config(&self) -> &Arc<ActorConfig> {
+        self.old.config()
+    }
+
+    fn hooks(&self) -> Hooks {
+        self.old.hooks()
+    }
+
+    fn attach(&self, context: ActorContext) -> Arc<dyn Behavior> {
+        let by = self.by.lock().take();
+        if let Some(by) = by {
+            self.host.reload(HERE, counter(), by);
+        }
+        self.old.attach(context)
+    }
+}
+
+#[tokio::test]
+async fn a_reload_meets_an_actor_that_is_being_made() {
+    let place = Place::new().await;
+    let newer = Script::default();
+    let overtaken = Overtaken {
+        host: Arc::clone(&place.host),
+        by: Mutex::new(Some(newer.factory(HOOKS, config()))),
+        old: place.script.factory(HOOKS, config()),
+    };
+    place.host.register(HERE, counter(), Arc::new(overtaken));
+
+    place.call(or_create("a"), "echo", "").await.unwrap();
+
+    assert_eq!((place.script.count("echo"), newer.count("echo")), (0, 1));
+    assert_eq!((place.script.alive(), newer.alive()), (0, 1));
 }
 
 #[tokio::test]
