@@ -143,3 +143,20 @@ async fn a_store_that_is_down_refuses_starts_with_its_error() {
     assert_eq!(code(place.call(get("b"), "get", "").await), "storage/down");
     assert_eq!(code(place.destroy(get("b")).await), "storage/down");
 }
+
+#[tokio::test]
+async fn after_a_destroy_of_unknown_outcome_whoever_has_the_key_is_served() {
+    for kept in [true, false] {
+        let (place, faults) = faulty().await;
+        let id = place.running("a").await;
+        place.call(get("a"), "set", "kept").await.unwrap();
+        place.sleep(id).await.unwrap();
+        faults.fail_commits(1, CommitFault::SyncFailed { kept });
+
+        let destroyed = place.destroy(get("a")).await;
+        assert_eq!(code(destroyed), "storage/outcome_unknown");
+
+        let state = place.call(or_create("a"), "get", "").await.unwrap();
+        assert_eq!(state, if kept { "new" } else { "kept" }, "kept: {kept}");
+    }
+}

@@ -204,6 +204,17 @@ impl Table {
         }
     }
 
+    /// Forgets an actor of which nobody knows whether it is still there: whoever comes next
+    /// asks the directory. Nobody may wait for it.
+    pub(super) fn doubt(&mut self, id: ActorId) {
+        let Some(index) = self.index(id) else { return };
+        let row = Arc::clone(self.slots.remove(index).row());
+        self.by_id.remove(&id);
+        if let Some(lookup) = self.forget_key(&row) {
+            lookup.is_stale = true;
+        }
+    }
+
     /// Somebody comes for an entry.
     fn admit(&mut self, index: usize, waiter: Waiter, tasks: &mut Vec<Task>) {
         let Waiter { by, environment, want } = waiter;
