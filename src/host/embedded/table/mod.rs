@@ -241,7 +241,11 @@ impl Table {
             return index;
         }
         let id = row.id;
+        let key = NamedKey(row.name.clone(), row.key.clone());
         let index = self.slots.insert(Entry::new(Arc::new(row)));
+        // Invariant 1, also for one that was asked for by its id: whoever comes by its key
+        // while it is destroyed has to find it.
+        self.by_key.entry(key).or_insert(Slot::Known(index));
         if let Some(Slot::Looking(lookup)) = self.by_id.insert(id, Slot::Known(index)) {
             // They are answered; what the directory says later finds nobody.
             self.looking -= 1;
