@@ -176,6 +176,29 @@ async fn calls_of_an_environment_that_goes_are_answered_and_its_actors_start_els
 }
 
 #[tokio::test]
+async fn an_actor_that_is_busy_when_its_environment_leaves_is_asked_for_its_last_state() {
+    let place = Place::new().await;
+    let there = Script::default();
+    let hooks = Hooks { serialize_state: true, ..HOOKS };
+    place.host.register(THERE, counter(), there.factory(hooks, config()));
+    call(&place.host, or_create("a"), THERE, "echo", "").await.unwrap();
+    there.hold("hold");
+    let open = call(&place.host, get("a"), HERE, "hold", "");
+    place.until(|| there.waiting("hold") == 1).await;
+    let before = there.count("serialize");
+
+    let parted = place.host.leave(THERE, Duration::from_secs(1));
+    place.settle().await;
+    place.clock.advance(Duration::from_secs(1));
+    let departure = within(parted).await;
+
+    assert_eq!(departure.report.not_drained.len(), 1);
+    assert_eq!(code(open.await), "actor/environment_gone");
+    assert_eq!(there.count("serialize"), before + 1);
+    assert_eq!(there.alive(), 0);
+}
+
+#[tokio::test]
 async fn who_waits_for_a_start_in_an_environment_that_goes_gets_the_next_one() {
     let (place, there) = two().await;
     there.hold("on_wake");
