@@ -12,13 +12,16 @@ import {
   clockSleep,
   clockwork,
   dispatch,
+  EitherSignal,
   type Hold,
   type HostHandle,
   type Kv,
   type ListedActor,
   NapiActorFactory,
+  onAbort,
   type Schedule,
   type SleepStop,
+  type Stop,
   type Target,
   unbridged,
 } from "./native";
@@ -36,9 +39,20 @@ export type {
   ListedActor,
   Schedule as NativeSchedule,
   SleepStop,
+  Stop,
   Target,
 };
-export { clockNow, clockSleep, clockwork, dispatch, NapiActorFactory, once, unbridged };
+export {
+  clockNow,
+  clockSleep,
+  clockwork,
+  dispatch,
+  EitherSignal,
+  NapiActorFactory,
+  onAbort,
+  once,
+  unbridged,
+};
 
 /** Callers by their number at the boundary. */
 export const callers = ["client", "actor", "local", "schedule"] as const;

@@ -3,7 +3,7 @@
 import type { Call } from "../calls/call";
 import { withoutStack } from "../codec/parts";
 import { callersError, RivetError } from "../errors";
-import { clockwork } from "../native-half";
+import { clockwork, once } from "../native-half";
 import { validate } from "../schema";
 import { Context } from "./context";
 import type { Live } from "./live";
@@ -76,7 +76,8 @@ export function actionNotFound(name: string, live: Live | undefined): RivetError
   });
 }
 
-const wrappers = new WeakSet<object>();
+/** One for all copies of this module: the actor may run the code of another one than its caller. */
+const wrappers = once("wrappers", () => new WeakSet<object>());
 
 /** What the caller gets for what an author's function threw, and {@link throughBoundary} knows again. */
 export function forCaller(thrown: unknown, live: Live): RivetError {

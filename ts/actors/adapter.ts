@@ -3,6 +3,8 @@
  *
  * 1. A hook that nobody wrote is not handed over, so that nothing crosses for it.
  * 2. Whatever an author threw crosses as one of our errors, made here.
+ * 3. An action ends as many microtasks after its function as one that is called in place, so that the
+ *    ends of both ways come in their order.
  */
 
 import { Call } from "../calls/call";
@@ -117,7 +119,7 @@ function runner(run: Hook, live: (payload: Payload) => Live): Callback {
       await at.during(() => run(at.context));
     } catch (thrown) {
       if (!isRivetErrorCode(thrown, "actor", "aborted")) {
-        at.log.error({ msg: `run failed: ${messageOf(thrown)}`, error: thrown });
+        at.log.error({ msg: `run failed: ${messageOf(thrown)}`, err: thrown });
       }
       throw callersError(thrown, at.specifier);
     }
@@ -173,7 +175,7 @@ function actionsOf(
   }
   for (const name of definition.internalActions.keys()) {
     const only = (caller: Caller): Callback => {
-      return async (_error, payload) => {
+      return (_error, payload) => {
         const at = live(payload);
         if (callerOf(payload) !== caller) throw actionNotFound(name, at);
         return callAction(at, name, true, payload);
@@ -189,7 +191,8 @@ function callerOf(payload: Payload): Caller {
   return callers[payload.caller ?? 0] ?? "client";
 }
 
-async function callAction(
+/** No async function: what came later in place would end before it, and be answered before it (3). */
+function callAction(
   live: Live,
   name: string,
   internal: boolean,

@@ -8,6 +8,7 @@
 import type { Call } from "../calls/call";
 import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
+import { checkKeys } from "../definition/keys";
 import { invalidArgument, RivetError } from "../errors";
 import type { Keys } from "../kv";
 import type { Logger } from "../log";
@@ -143,7 +144,7 @@ export class Context {
   waitUntil(promise: Promise<unknown>): void {
     checkPromise(promise, "waitUntil");
     const logged = promise.then(undefined, (error: unknown) => {
-      this.#live.log.error({ msg: "a promise given to waitUntil was rejected", error });
+      this.#live.log.error({ msg: "a promise given to waitUntil was rejected", err: error });
     });
     this.#live.bag.context.waitUntil(logged);
   }
@@ -162,10 +163,13 @@ export class Context {
   }
 }
 
+const saveKeys = { place: "options of saveState()", known: ["immediate", "maxWait"] };
+
 function readSaveOptions(options: SaveOptions): {
   immediate: boolean;
   maxWait: number | undefined;
 } {
+  checkKeys(options, saveKeys);
   const { immediate, maxWait } = options;
   if (maxWait !== undefined && !(typeof maxWait === "number" && maxWait >= 0)) {
     throw new RivetError(

@@ -264,7 +264,7 @@ export class Live implements Owner {
   }
 
   #failedToTell(error: unknown): void {
-    this.log.error({ msg: `onStateChange failed: ${messageOf(error)}`, error });
+    this.log.error({ msg: `onStateChange failed: ${messageOf(error)}`, err: error });
   }
 
   /** Nothing that cannot be watched is in an author's hands any more. */

@@ -22,12 +22,14 @@ import {
   type CallScope,
   callerKind,
   dispatch,
+  EitherSignal,
   type Host,
   type Row,
+  type Stop,
   type Target,
 } from "../native-half";
 import { validate } from "../schema";
-import { awaited } from "./awaited";
+import { awaited, type Ends, passed, through } from "./awaited";
 import { Call, MAX_DEPTH } from "./call";
 import { Departures, mayLeave, unlessAborted } from "./departures";
 
@@ -77,7 +79,7 @@ export class Reach {
       const gate =
         live === undefined || isSelf(this.#reached.target, live) ? undefined : mayLeave(live);
       if (typeof host !== "function" && gate === undefined && this.#departures.none) {
-        const answer = this.#callHere(host, origin, name, args, stop);
+        const answer = this.#callHere(host, origin, name, args, stop, undefined);
         if (answer !== undefined) return answer;
         if (this.#reached.input === undefined) {
           return this.#submit(
@@ -86,6 +88,7 @@ export class Reach {
             name,
             readingArgument(() => encode(args, "args")),
             stop,
+            undefined,
           );
         }
       }
@@ -95,7 +98,7 @@ export class Reach {
         await gate;
         const opened = typeof host === "function" ? await host() : host;
         if (this.#reached.input !== undefined) await this.#ensure(opened);
-        return () => this.#callAt(opened, origin, name, copied, stop);
+        return (ends) => this.#callAt(opened, origin, name, copied, stop, ends);
       });
     } catch (error) {
       return Promise.reject(error);
@@ -117,27 +120,25 @@ export class Reach {
     origin: Origin,
     name: string,
     args: readonly unknown[],
-    signal: AbortSignal | undefined,
-  ): Promise<unknown> {
-    return (
-      this.#callHere(host, origin, name, args, signal) ??
-      this.#submit(
-        host,
-        origin,
-        name,
-        readingArgument(() => encode(args, "args")),
-        signal,
-      )
-    );
+    signal: Stop | undefined,
+    ends: Ends,
+  ): void {
+    if (this.#callHere(host, origin, name, args, signal, ends) !== undefined) return;
+    const bytes = readingArgument(() => encode(args, "args"));
+    this.#submit(host, origin, name, bytes, signal, ends);
   }
 
-  /** Calls an actor that lives in this environment; `undefined` when it does not, or takes no work. */
+  /**
+   * Calls an actor that lives in this environment; `undefined` when it does not, or takes no work. The
+   * answer goes to `ends`, where there are some.
+   */
   #callHere(
     host: Host,
     origin: Origin,
     name: string,
     args: readonly unknown[],
-    signal: AbortSignal | undefined,
+    signal: Stop | undefined,
+    ends: Ends | undefined,
   ): Promise<unknown> | undefined {
     const bag = this.#live(host);
     const live = bag && liveOf(bag);
@@ -157,18 +158,20 @@ export class Reach {
     if ((origin.call?.depth ?? 0) < MAX_DEPTH) {
       parent = origin.call;
       const answer = dispatch.inPlace(bag, run, signal);
-      if (answer !== undefined) return awaited(answer);
+      if (answer !== undefined) return awaited(answer, ends);
       parent = undefined;
     }
-    return dispatch.queued(bag, run, signal);
+    const answer = dispatch.queued(bag, run, signal);
+    return answer && passed(answer, ends);
   }
 
-  async #submit(
+  #submit(
     host: Host,
     origin: Origin,
     name: string,
     args: Uint8Array,
-    signal: AbortSignal | undefined,
+    signal: Stop | undefined,
+    ends: Ends | undefined,
   ): Promise<unknown> {
     const { target, definition } = this.#reached;
     // The mark is this layer's word that the actor calls itself, and nobody else's.
@@ -176,18 +179,14 @@ export class Reach {
     const toSelf = origin.live !== undefined && isSelf(target, origin.live);
     const internal = toSelf && definition?.internalActions.has(name) === true;
     const caller = callerKind(origin.live === undefined ? "local" : "actor");
-    try {
-      const bytes = await host.submit(
-        target,
-        internal ? INTERNAL_MARK + name : name,
-        args,
-        caller,
-        signal === undefined ? undefined : { signal },
-      );
-      return decode(bytes);
-    } catch (error) {
-      throw throughBoundary(error);
-    }
+    const answer = host.submit(
+      target,
+      internal ? INTERNAL_MARK + name : name,
+      args,
+      caller,
+      signal === undefined ? undefined : { signal },
+    );
+    return through(answer, decode, crossed, ends);
   }
 
   /** The generation that lives in this environment. */
@@ -219,6 +218,11 @@ export async function readInput(
   return bytes;
 }
 
+/** What the caller of another way gets. */
+function crossed(error: unknown): never {
+  throw throughBoundary(error);
+}
+
 function isSelf(target: Target, live: Live): boolean {
   const { actorId, name, key } = live.bag.identity;
   if ("id" in target) return target.id === actorId;
@@ -229,8 +233,8 @@ function isSelf(target: Target, live: Live): boolean {
   );
 }
 
-/** One signal of two. */
-function either(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
+/** What either of two signals ends. */
+function either(a: AbortSignal | undefined, b: AbortSignal | undefined): Stop | undefined {
   if (a === undefined || b === undefined || a === b) return a ?? b;
-  return AbortSignal.any([a, b]);
+  return new EitherSignal(a, b);
 }

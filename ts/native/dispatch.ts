@@ -29,6 +29,7 @@ import { HostHandle, type OpenHostOptions, parse, plainly } from "./host.js";
 import { type CallScope, InPlaceCall } from "./inplace.js";
 import { Kind, Records } from "./jobs.js";
 import { KeepAlive } from "./keepalive.js";
+import type { Stop } from "./listen.js";
 import { Tickets } from "./tickets.js";
 import { Turns } from "./turns.js";
 
@@ -90,7 +91,7 @@ export class Dispatch {
   inPlace<T>(
     bag: ActorBag,
     run: (scope: CallScope) => T | Promise<T>,
-    signal?: AbortSignal,
+    signal?: Stop,
   ): Promise<Awaited<T>> | undefined {
     if (bag.stopped !== undefined || signal?.aborted) return undefined;
     const number = native.admit(bag.actor);
@@ -108,7 +109,7 @@ export class Dispatch {
   queued<T>(
     bag: ActorBag,
     run: (scope: CallScope) => T | Promise<T>,
-    signal?: AbortSignal,
+    signal?: Stop,
   ): Promise<Awaited<T>> | undefined {
     if (bag.stopped !== undefined || signal?.aborted) return undefined;
     const number = native.queue(bag.actor);
@@ -324,7 +325,7 @@ function held<T>(
   run: (scope: CallScope) => T | Promise<T>,
   resolve: (value: Awaited<T>) => void,
   reject: (error: unknown) => void,
-  signal: AbortSignal | undefined,
+  signal: Stop | undefined,
 ): InPlaceCall {
   const settle = resolve as (value: unknown) => void;
   const call = new InPlaceCall(native, bag, number, run, settle, reject);

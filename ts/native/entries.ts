@@ -8,9 +8,10 @@
  * 3. A budget: after {@link BUDGET_MS} of beginning without the event loop having
  *    turned, the rest waits until it has. Chains of calls are microtasks and would
  *    otherwise starve timers, sockets and commits.
+ * 4. No entry begins in the async context of a caller, or of another actor's function.
  */
 
-import { now, setImmediate } from "./clockwork.js";
+import { inOwnContext, now, setImmediate } from "./clockwork.js";
 
 /** What begins. */
 export interface Entry {
@@ -101,7 +102,8 @@ export class Entries {
     this.run();
   };
 
-  readonly #afterTurn = (): void => {
+  // The function of an actor may have asked for it, and the entries of all begin here.
+  readonly #afterTurn = inOwnContext((): void => {
     this.#open = false;
     this.#weight = 0;
     this.#waiting = false;
@@ -110,7 +112,7 @@ export class Entries {
     } finally {
       if (this.#head < this.#queue.length) this.run();
     }
-  };
+  });
 }
 
 /** A fault of the runtime must stop neither the others nor the queue, and must not be hidden. */

@@ -40,6 +40,7 @@ export type {
 } from "./host.js";
 export type { CallScope } from "./inplace.js";
 export type { KvEntry, KvListOptions } from "./kv.js";
+export { EitherSignal, onAbort, type Stop } from "./listen.js";
 export { bagOf } from "./owner.js";
 export { CoreRegistry } from "./registry.js";
 export type {

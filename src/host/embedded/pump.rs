@@ -196,8 +196,15 @@ impl EmbeddedHost {
     }
 
     fn deleted(&self, id: ActorId, result: Result<(), Error>) {
-        let refused = self.locked(|state| state.table.change(id, |entry| entry.deleted(result)));
-        if let Some((refused, error)) = refused.flatten() {
+        let refused = self.locked(|state| {
+            let refused = state.table.change(id, |entry| entry.deleted(result)).flatten();
+            // With some errors the row may be gone all the same.
+            if refused.is_some() {
+                state.table.doubt(id);
+            }
+            refused
+        });
+        if let Some((refused, error)) = refused {
             tracing::error!(actor_id = %id, %error, "an actor could not be destroyed");
             refuse(refused, &error);
         }
