@@ -480,3 +480,45 @@ export declare function submit(host: number, target: string, action: string, arg
  * At most 256 at once. Actions count as begun from here on.
  */
 export declare function take(environment: number): unknown[] | null
+
+/** Forgets a trial and what it has stored. Its hosts were shut down before. */
+export declare function closeTrial(id: number): void
+
+/**
+ * Has the next commit of a trial meet its end, and settles `ticket` then: whoever hears
+ * it crashes the host. Never when the host is shut down before.
+ */
+export declare function crashAt(id: number, point: 'before_commit' | 'after_commit', ticket: number): void
+
+/**
+ * Ends a host as a crash of the process would, and settles `ticket` when its store is
+ * closed.
+ */
+export declare function crashHost(host: number, ticket: number): void
+
+/** Has one more of the next commits of a trial fail with `storage/full`. */
+export declare function failNextCommit(id: number): void
+
+/**
+ * Begins a trial by `{"now", "seed"}` and returns its number. From now on its
+ * environment and Rust go by turns.
+ */
+export declare function openTrial(environment: number, config: string): number
+
+/** Opens a host on what a trial has stored. Settles `ticket` as `openHost` does. */
+export declare function openTrialHost(id: number, ticket: number): void
+
+/**
+ * Moves the clock of a trial to the next deadline within `limit` milliseconds and wakes
+ * whoever waits for it: what is left of `limit` then. Without one, moves by `limit`: -1.
+ */
+export declare function stepTrial(id: number, limit: number): number
+
+/**
+ * When the next one who waits on the clock of a trial is due, in milliseconds from now;
+ * -1 when nobody waits.
+ */
+export declare function trialDue(id: number): number
+
+/** The time of a trial, in milliseconds since the epoch. */
+export declare function trialNow(id: number): number

@@ -22,6 +22,7 @@ const GROUPS = [
   "start",
   "states",
   "schedules",
+  "testing",
 ];
 const REPETITIONS = 5;
 const QUICK_SHARE = 0.005;

@@ -8,6 +8,7 @@ import {
   type ActorRow,
   type CallerKind,
   type CallScope,
+  type CrashPoint,
   clockNow,
   clockSleep,
   clockwork,
@@ -23,6 +24,7 @@ import {
   type SleepStop,
   type Stop,
   type Target,
+  type Trial,
   unbridged,
 } from "./native";
 import { once } from "./native/once";
@@ -33,6 +35,7 @@ export type {
   ActorRow as Row,
   CallerKind,
   CallScope,
+  CrashPoint,
   Hold,
   HostHandle as Host,
   Kv as NativeKv,
@@ -41,6 +44,7 @@ export type {
   SleepStop,
   Stop,
   Target,
+  Trial,
 };
 export {
   clockNow,

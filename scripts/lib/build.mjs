@@ -15,7 +15,7 @@ const NODE_AT_LEAST = [20, 17];
 export const GENERATED = ["index.js", "index.d.ts"];
 
 /** What can be imported of the package; each as an ES module too. */
-const ENTRIES = ["index", "native/index"];
+const ENTRIES = ["index", "native/index", "testing"];
 
 /**
  * Files of npm packages that are published inside `dist/`. As a dependency, cbor-x would bring a

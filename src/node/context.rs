@@ -17,7 +17,6 @@ use super::error::{invalid_state, thrown};
 use super::guard::trip;
 use super::hub::Hub;
 use super::kv::Kv;
-use super::runtime;
 use super::schedule::Schedule;
 use crate::core::context::ActorContext as CoreContext;
 use crate::error::Result;
@@ -267,7 +266,7 @@ pub(super) fn settle_with(
     future: impl Future<Output = Result<Option<bytes::Bytes>>> + Send + 'static,
 ) {
     let reply = super::host::settles(hub, number(ticket));
-    match runtime::spawner() {
+    match hub.spawner() {
         Ok(spawner) => {
             // A task that panics drops the reply, which answers.
             spawner.spawn("settle", async move { reply.send(future.await) });

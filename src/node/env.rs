@@ -27,7 +27,7 @@ use napi_derive::napi;
 
 use super::guard::{contained, trip};
 use super::hub::{Hub, Wake};
-use super::{error, host, log};
+use super::{error, host, log, trial};
 use crate::core::actor::WorkRegion;
 use crate::core::behavior::{Reply, StateDelta};
 use crate::core::context::ActorContext;
@@ -253,6 +253,7 @@ fn end(hub: &Arc<Hub>) {
     log::set_level(hub, tracing::level_filters::LevelFilter::OFF);
     let environment = hub.environment();
     host::environment_gone(environment);
+    trial::end_trials(environment);
     for job in queued {
         job.refuse();
     }
@@ -270,6 +271,9 @@ fn end(hub: &Arc<Hub>) {
         for pending in jobs.into_values() {
             pending.answer(Err(error::environment_gone()));
         }
+    }
+    if let Some(lockstep) = hub.lockstep() {
+        lockstep.end();
     }
     drop(removed);
 }

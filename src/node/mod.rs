@@ -29,6 +29,7 @@ mod host;
 mod hub;
 mod job;
 mod kv;
+mod lockstep;
 mod log;
 mod manage;
 mod origin;
@@ -37,6 +38,7 @@ mod runtime;
 mod schedule;
 mod take;
 mod token;
+mod trial;
 mod yardstick;
 
 use napi_derive::napi;

@@ -31,6 +31,9 @@ use crate::ids::KeyPart;
 pub fn take(env: &Env, environment: f64) -> napi::Result<Option<Array<'_>>> {
     trip();
     let Some(hub) = env::hub(environment) else { return Ok(None) };
+    if let Some(lockstep) = hub.lockstep() {
+        lockstep.settle();
+    }
     let jobs = hub.take();
     if jobs.is_empty() {
         return Ok(None);

@@ -23,7 +23,7 @@ export async function runAction<T>(
   const action = live.definition.action(name, internal);
   if (action === undefined) throw actionNotFound(name, live);
   try {
-    return await live.during(async () => {
+    const body = async (): Promise<T> => {
       const context = new Context(live, call);
       const schema = live.definition.argumentSchemas.get(name);
       const checked = schema === undefined ? args : await checkArguments(live, name, args);
@@ -38,7 +38,8 @@ export async function runAction<T>(
       const before = live.definition.hook("onBeforeActionResponse");
       if (before !== undefined) output = await before(context, name, checked, output);
       return carry(output);
-    });
+    };
+    return await live.during(name, body, call);
   } catch (thrown) {
     throw forCaller(thrown, live);
   } finally {

@@ -75,11 +75,11 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
     bag.extension ??= new Live(bag, definition, scene);
     return bag.extension as Live;
   };
-  const hook = (body: (live: Live, payload: Payload) => unknown): Callback => {
+  const hook = (name: string, body: (live: Live, payload: Payload) => unknown): Callback => {
     return async (_error, payload) => {
       const at = live(payload);
       try {
-        return await at.during(() => body(at, payload));
+        return await at.during(name, () => body(at, payload));
       } catch (thrown) {
         throw forCaller(thrown, at);
       }
@@ -87,21 +87,24 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
   };
   const ending = (name: "onSleep" | "onDestroy"): Callback | undefined => {
     const written = definition.hook(name);
-    const clock = (at: Live): Clock => new Clock(at.bag, undefined, true);
-    return written && hook((at) => written(new Context(at, undefined, clock(at))));
+    const clock = (at: Live): Clock => new Clock(at, undefined, true);
+    return written && hook(name, (at) => written(new Context(at, undefined, clock(at))));
   };
   const onWake = definition.hook("onWake");
   const onMigrate = definition.hook("onMigrate");
   const onCreate = definition.hook("onCreate");
   const run = definition.run;
   return {
-    createState: definition.hasState ? hook(createState) : undefined,
+    createState: definition.hasState ? hook("createState", createState) : undefined,
     onCreate:
-      onCreate && hook(async (at, { input }) => onCreate(at.context, await inputOf(at, input))),
+      onCreate &&
+      hook("onCreate", async (at, { input }) => onCreate(at.context, await inputOf(at, input))),
     // Every start of an actor with a state has to look at its version.
-    createVars: definition.hasVars || definition.hasState ? hook(createVars) : undefined,
-    onMigrate: onMigrate && hook((at, { isNew }) => onMigrate(at.context, isNew === true)),
-    onWake: onWake && hook((at) => onWake(at.context)),
+    createVars:
+      definition.hasVars || definition.hasState ? hook("createVars", createVars) : undefined,
+    onMigrate:
+      onMigrate && hook("onMigrate", (at, { isNew }) => onMigrate(at.context, isNew === true)),
+    onWake: onWake && hook("onWake", (at) => onWake(at.context)),
     onSleep: ending("onSleep"),
     onDestroy: ending("onDestroy"),
     run: run && runner(run, live),
@@ -116,7 +119,7 @@ function runner(run: Hook, live: (payload: Payload) => Live): Callback {
   return async (_error, payload) => {
     const at = live(payload);
     try {
-      await at.during(() => run(at.context));
+      await at.during("run", () => run(at.context));
     } catch (thrown) {
       if (!isRivetErrorCode(thrown, "actor", "aborted")) {
         at.log.error({ msg: `run failed: ${messageOf(thrown)}`, err: thrown });

@@ -92,7 +92,7 @@ export class Context {
   }
 
   get clock(): Clock {
-    this.#clock ??= new Clock(this.#live.bag, this.#call);
+    this.#clock ??= new Clock(this.#live, this.#call);
     return this.#clock;
   }
 
@@ -137,8 +137,10 @@ export class Context {
 
   keepAwake<T>(promise: Promise<T>): Promise<T> {
     checkPromise(promise, "keepAwake");
-    this.#live.bag.context.keepAwake(quiet(promise));
-    return promise;
+    const ended = quiet(promise);
+    this.#live.bag.context.keepAwake(ended);
+    this.#note("keepAwake", ended);
+    return this.#live.waits(promise, this.#call);
   }
 
   waitUntil(promise: Promise<unknown>): void {
@@ -147,6 +149,7 @@ export class Context {
       this.#live.log.error({ msg: "a promise given to waitUntil was rejected", err: error });
     });
     this.#live.bag.context.waitUntil(logged);
+    this.#note("waitUntil", logged);
   }
 
   sleep(): void {
@@ -155,6 +158,12 @@ export class Context {
 
   destroy(): void {
     plainlySync(() => this.#live.bag.context.destroy());
+  }
+
+  /** Work that goes on beside its function, or after it. */
+  #note(what: string, ended: Promise<unknown>): void {
+    const over = this.#live.scene.noted?.begin(this.#call ?? this.#live, this.#live, what);
+    if (over !== undefined) void ended.then(over);
   }
 
   client(): object {

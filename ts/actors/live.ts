@@ -22,11 +22,21 @@ import { Context } from "./context";
 import { isOutdated, readStored } from "./stored";
 import { atTurnsEnd } from "./turn";
 
+/** Hears of the author's functions and of their waits; only in a test runtime. */
+export interface Noted {
+  /** A function begins; call what it returns when it ended. `owner` is its call, or the generation. */
+  begin(owner: object, live: Live, what: string): () => void;
+  /** A function waits for what only time or another actor can bring. */
+  waits<T>(owner: object, live: Live, promise: Promise<T>): Promise<T>;
+}
+
 /** What the generations of one registry share. */
 export interface Scene {
   readonly logging: Logging;
   /** The second argument of `createVars`. */
   readonly deps: unknown;
+  /** Absent outside of tests. */
+  readonly noted?: Noted;
   /** A client for the context of an actor. */
   client(origin: Context): object;
 }
@@ -208,16 +218,27 @@ export class Live implements Owner {
     if (this.#exposed) this.suspect();
   }
 
-  /** Runs an author's function as one of the calls and hooks of this generation. */
-  async during<T>(body: () => T | Promise<T>): Promise<T> {
+  /**
+   * Runs an author's function, called `what`, as one of the calls and hooks of this generation; `owner`
+   * is its call.
+   */
+  async during<T>(what: string, body: () => T | Promise<T>, owner: object = this): Promise<T> {
     this.#running += 1;
+    const ended = this.scene.noted?.begin(owner, this, what);
     try {
       return await body();
     } finally {
       this.#running -= 1;
+      ended?.();
       // What it holds may have changed since the turn in which it was handed out.
       if (this.#suspected) this.suspect();
     }
+  }
+
+  /** Notes a wait for what only time or another actor can bring. `owner` as in {@link during}. */
+  waits<T>(promise: Promise<T>, owner: object = this): Promise<T> {
+    const { noted } = this.scene;
+    return noted === undefined ? promise : noted.waits(owner, this, promise);
   }
 
   /**

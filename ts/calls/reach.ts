@@ -73,36 +73,46 @@ export class Reach {
   call(name: string, args: readonly unknown[], signal: AbortSignal | undefined): Promise<unknown> {
     try {
       const origin = this.#origin();
-      const stop = either(signal, this.#reached.signal);
-      if (stop?.aborted) return Promise.reject(stop.reason);
-      const { host, live } = origin;
-      const gate =
-        live === undefined || isSelf(this.#reached.target, live) ? undefined : mayLeave(live);
-      if (typeof host !== "function" && gate === undefined && this.#departures.none) {
-        const answer = this.#callHere(host, origin, name, args, stop, undefined);
-        if (answer !== undefined) return answer;
-        if (this.#reached.input === undefined) {
-          return this.#submit(
-            host,
-            origin,
-            name,
-            readingArgument(() => encode(args, "args")),
-            stop,
-            undefined,
-          );
-        }
-      }
-      // Now, because the caller may change them meanwhile.
-      const copied = readingArgument(() => copy(args, "args"));
-      return this.#departures.depart(stop, async () => {
-        await gate;
-        const opened = typeof host === "function" ? await host() : host;
-        if (this.#reached.input !== undefined) await this.#ensure(opened);
-        return (ends) => this.#callAt(opened, origin, name, copied, stop, ends);
-      });
+      const answer = this.#call(origin, name, args, signal);
+      return origin.live === undefined ? answer : origin.live.waits(answer, origin.call);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  #call(
+    origin: Origin,
+    name: string,
+    args: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    const stop = either(signal, this.#reached.signal);
+    if (stop?.aborted) return Promise.reject(stop.reason);
+    const { host, live } = origin;
+    const gate =
+      live === undefined || isSelf(this.#reached.target, live) ? undefined : mayLeave(live);
+    if (typeof host !== "function" && gate === undefined && this.#departures.none) {
+      const answer = this.#callHere(host, origin, name, args, stop, undefined);
+      if (answer !== undefined) return answer;
+      if (this.#reached.input === undefined) {
+        return this.#submit(
+          host,
+          origin,
+          name,
+          readingArgument(() => encode(args, "args")),
+          stop,
+          undefined,
+        );
+      }
+    }
+    // Now, because the caller may change them meanwhile.
+    const copied = readingArgument(() => copy(args, "args"));
+    return this.#departures.depart(stop, async () => {
+      await gate;
+      const opened = typeof host === "function" ? await host() : host;
+      if (this.#reached.input !== undefined) await this.#ensure(opened);
+      return (ends) => this.#callAt(opened, origin, name, copied, stop, ends);
+    });
   }
 
   /** The row of the actor, which is created when the handle says so. */

@@ -31,6 +31,7 @@ import { Kind, Records } from "./jobs.js";
 import { KeepAlive } from "./keepalive.js";
 import type { Stop } from "./listen.js";
 import { Tickets } from "./tickets.js";
+import { Trial, type TrialOptions } from "./trial.js";
 import { Turns } from "./turns.js";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
@@ -54,11 +55,18 @@ export class Dispatch {
   readonly #hooks: HookHost;
   readonly #environment: number;
   #log: ((line: LogLine) => void) | undefined;
+  /** How many batches of jobs were taken. */
+  #taken = 0;
+  /** A test runtime was opened: what happens must not depend on how fast the machine is. */
+  #byTurns = false;
+  /** How many drive, and whether something came meanwhile. */
+  #drivers = 0;
+  #missed = false;
 
   constructor() {
     this.#turns = new Turns(native, this.#keepAlive, () => this.#entries.watch());
     this.#hooks = { native, turns: this.#turns, tickets: this.#tickets };
-    this.#environment = native.openEnv(() => this.#drain());
+    this.#environment = native.openEnv(() => this.#called());
     flushAtExit(this.#bags, this.#turns);
   }
 
@@ -81,6 +89,32 @@ export class Dispatch {
     const opened = await this.#tickets.wait(open, { holds });
     const { host, home } = parse<{ host: number; home: number }>(opened);
     return new HostHandle(host, home, this.#tickets, this.#bags);
+  }
+
+  /** Begins a trial; from then on JavaScript and Rust go by turns. */
+  openTrial(options: TrialOptions): Trial {
+    this.#byTurns = true;
+    this.#entries.count();
+    return new Trial(this.#environment, options, this.#tickets, this.#bags);
+  }
+
+  /** For tests: takes what waits, and says whether anything did, or something is yet to begin. */
+  drain(): boolean {
+    const before = this.#taken;
+    this.#missed = false;
+    this.#drain();
+    return this.#taken !== before || this.#entries.pending;
+  }
+
+  /** For tests: while `body` runs nothing is taken but by {@link drain}. */
+  async drive<T>(body: () => Promise<T>): Promise<T> {
+    this.#drivers += 1;
+    try {
+      return await body();
+    } finally {
+      this.#drivers -= 1;
+      if (this.#drivers === 0 && this.#missed) setImmediate(() => this.#called());
+    }
   }
 
   /**
@@ -156,6 +190,12 @@ export class Dispatch {
   /** One function for all bags, of which there are many. */
   readonly #instance = (bag: ActorBag) => instanceOf(this.#environment, bag);
 
+  /** There is something to take. */
+  #called(): void {
+    if (this.#drivers === 0) this.#drain();
+    else this.#missed = true;
+  }
+
   /** See (2): whatever goes wrong, what is left is taken after the loop has turned. */
   #drain(): void {
     let empty = false;
@@ -168,9 +208,10 @@ export class Dispatch {
           empty = true;
           break;
         }
+        this.#taken += 1;
         this.#read(new Records(batch));
         this.#entries.run();
-      } while (now() - began < BUDGET_MS);
+      } while (this.#byTurns || now() - began < BUDGET_MS);
     } finally {
       if (!empty) setImmediate(() => this.#drain());
     }

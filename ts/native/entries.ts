@@ -27,6 +27,9 @@ export const BUDGET_MS = 2;
 /** The weight after which the clock is looked at. */
 const LOOK_AFTER = 32;
 
+/** The budget of a test runtime, as weight: what happens must not depend on how fast the machine is. */
+const BUDGET_WEIGHT = 10_000;
+
 export class Entries {
   #queue: (Entry | undefined)[] = [];
   #head = 0;
@@ -38,6 +41,9 @@ export class Entries {
   #open = false;
   #openedAt = 0;
   #weight = 0;
+  /** What began since the loop turned, as weight. */
+  #spent = 0;
+  #counts = false;
   #wake: () => void = () => {};
   readonly #turned: () => void;
 
@@ -64,6 +70,16 @@ export class Entries {
     }).then(this.#soon);
   }
 
+  /** From now on the budget is a weight. */
+  count(): void {
+    this.#counts = true;
+  }
+
+  /** Whether something is about to begin, or the loop has to turn before a turn ends. */
+  get pending(): boolean {
+    return this.#open || this.#head < this.#queue.length;
+  }
+
   /** Sees to it that `turned` is called once the event loop has turned. */
   watch(): void {
     if (this.#open) return;
@@ -81,7 +97,7 @@ export class Entries {
     while (this.#head < this.#queue.length) {
       if (this.#weight >= LOOK_AFTER) {
         this.#weight = 0;
-        if (now() - this.#openedAt >= BUDGET_MS) {
+        if (this.#isUsedUp()) {
           this.#waiting = true;
           return;
         }
@@ -89,11 +105,16 @@ export class Entries {
       const entry = this.#queue[this.#head] as Entry;
       this.#queue[this.#head++] = undefined;
       this.#weight += entry.weight;
+      this.#spent += entry.weight;
       begin(entry);
     }
     if (this.#queue.length > 1024) this.#queue = [];
     else this.#queue.length = 0;
     this.#head = 0;
+  }
+
+  #isUsedUp(): boolean {
+    return this.#counts ? this.#spent >= BUDGET_WEIGHT : now() - this.#openedAt >= BUDGET_MS;
   }
 
   readonly #soon = (): void => {
@@ -106,6 +127,7 @@ export class Entries {
   readonly #afterTurn = inOwnContext((): void => {
     this.#open = false;
     this.#weight = 0;
+    this.#spent = 0;
     this.#waiting = false;
     try {
       this.#turned();

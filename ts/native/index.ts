@@ -52,6 +52,7 @@ export type {
   JobRow,
 } from "./schedule.js";
 export { CancellationToken } from "./token.js";
+export type { CrashPoint, Trial } from "./trial.js";
 
 /**
  * The dispatch of this environment. Where the module is loaded twice, as by a test runner that clears

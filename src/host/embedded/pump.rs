@@ -19,7 +19,7 @@ use crate::core::identity::Identity;
 use crate::core::spawner::panic_text;
 use crate::error::Error;
 use crate::ids::ActorId;
-use crate::store::{ActorRow, NewActor, StoreError};
+use crate::store::{ActorNumber, ActorRow, ActorStoreRef, NewActor, StoreError};
 
 impl EmbeddedHost {
     /// Does the tasks, in order.
@@ -149,9 +149,17 @@ impl EmbeddedHost {
         }
     }
 
+    fn place_of(&self, number: ActorNumber) -> ActorStoreRef {
+        let place = self.store.actor(number);
+        match &self.mishaps {
+            Some(mishaps) => mishaps.around(place),
+            None => place,
+        }
+    }
+
     fn attach(&self, identity: Identity, factory: Arc<dyn BehaviorFactory>) -> ActorContext {
         ActorContext::new(ActorParts {
-            store: self.store.actor(identity.number),
+            store: self.place_of(identity.number),
             identity,
             factory,
             host: self.arc() as Arc<dyn Host>,
