@@ -32,6 +32,8 @@ mod kv;
 mod log;
 mod manage;
 mod origin;
+mod queue;
+mod queue_message;
 mod registry;
 mod runtime;
 mod schedule;
