@@ -29,6 +29,8 @@ import {
   type Stop,
   type Target,
 } from "../native-half";
+import type { Messages } from "../queue";
+import type { Awaited } from "../queue/circles";
 import { runSend, SEND, type SendArguments } from "../queue/send";
 import { validate } from "../schema";
 import { awaited, type Ends, passed, through } from "./awaited";
@@ -107,6 +109,24 @@ export class Reach {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** The context of an actor that would wait for a queue, and that queue; `undefined` outside of any. */
+  waiting(name: string): { party: Messages; awaited: Awaited } | undefined {
+    const { from } = this.#origin();
+    if (from === undefined) return undefined;
+    const live = (): Live | undefined => {
+      const { host } = this.#origin();
+      const bag = typeof host === "function" ? undefined : this.#live(host);
+      return bag && liveOf(bag);
+    };
+    const awaited = {
+      name,
+      get live() {
+        return live();
+      },
+    };
+    return { party: from.queue, awaited };
   }
 
   /** The row of the actor, which is created when the handle says so. */

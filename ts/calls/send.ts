@@ -3,6 +3,7 @@
 import { decode, encode } from "../codec";
 import { describe } from "../definition/keys";
 import { invalidArgument, readingArgument } from "../errors";
+import { unlessCircular } from "../queue/circles";
 import { flagOf, readOptions, sendOptionsOf, signalOf, timeoutOf } from "../queue/options";
 import { SEND, type SendAnswer } from "../queue/send";
 import type { QueueSendResult } from "../types";
@@ -26,10 +27,25 @@ export async function sendThrough(
   const how = { ...sendOptionsOf(options, "send"), wait, timeoutMs: timeoutOf(options, "send") };
   // Now, because the caller may change it meanwhile.
   const bytes = readingArgument(() => encode(body, "body"));
-  const answered = await reach.call(SEND, [name, bytes, how], signalOf(options, "send"));
-  if (!wait) return undefined;
+  const signal = signalOf(options, "send");
+  const leave = (ends?: AbortSignal): Promise<unknown> =>
+    reach.call(SEND, [name, bytes, how], one(signal, ends));
+  if (!wait) {
+    await leave();
+    return undefined;
+  }
+  const waiting = reach.waiting(name);
+  const answered =
+    waiting === undefined
+      ? await leave()
+      : await unlessCircular(waiting.party, waiting.awaited, leave);
   const { status, response } = answered as SendAnswer;
   return status === "timedOut" || response === undefined
     ? { status }
     : { status, response: decode(response) };
+}
+
+/** One signal of two. */
+function one(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : AbortSignal.any([a, b]);
 }

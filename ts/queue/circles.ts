@@ -3,11 +3,11 @@
  * waits for the same wait.
  *
  * Who waits for whom is known of contexts in this thread: of those that wait for a completion, and of
- * calls that one actor makes of another one here. A wait is looked at once, when it has lasted for
+ * calls in place that one actor makes of another one. A wait is looked at once, when it has lasted for
  * {@link GRACE_MS}: then every context that ever received from that queue's actor and still lives must
  * wait itself, in a chain that leads back to the one that asks. One that receives, or does anything else,
- * may still come to the message. What is not known is not refused: calls into other threads or from
- * clients, consumers that have not received yet, promises that are not awaited.
+ * may still come to the message. What is not known is not refused: calls that take the ordinary
+ * way, actors in other threads, consumers that have not received yet, promises that are not awaited.
  */
 
 import type { Live } from "../actors/live";
@@ -32,7 +32,8 @@ export interface Party {
 
 /** A queue for whose consumers somebody waits. */
 export interface Awaited {
-  readonly live: Live;
+  /** Its actor, where that lives in this thread. */
+  readonly live: Live | undefined;
   readonly name: string;
 }
 
@@ -43,34 +44,40 @@ interface Step {
   readonly queue: string;
 }
 
-/** Calls back with the error when a wait of `party` turns out to be in a circle. Returns how to end that. */
-export function watchCircle(
-  party: Party,
+/**
+ * Runs `wait`, for which `party` waits, with a signal that fires when it turns out to be in a circle; it
+ * rejects with that then.
+ */
+export async function unlessCircular<T>(
+  party: Party & { readonly waits: Set<Awaited> },
   awaited: Awaited,
-  found: (error: RivetError) => void,
-): () => void {
-  let isOver = false;
+  wait: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const circle = new AbortController();
+  party.waits.add(awaited);
   clockwork.later(GRACE_MS, () => {
-    if (isOver) return;
-    const chain = chainOf(party, awaited);
-    if (chain !== undefined) found(circularWait(chain));
+    const chain = party.waits.has(awaited) ? chainOf(party, awaited) : undefined;
+    if (chain !== undefined) circle.abort(circularWait(chain));
   });
-  return () => {
-    isOver = true;
-  };
+  try {
+    return await wait(circle.signal);
+  } catch (error) {
+    throw circle.signal.aborted ? circle.signal.reason : error;
+  } finally {
+    party.waits.delete(awaited);
+  }
 }
 
 /** The chain of waits that leads from `party` back to itself; `undefined` when there is none. */
 function chainOf(party: Party, awaited: Awaited): Step[] | undefined {
   const waiting = ancestorsOf(party);
-  const seen = new Set<Awaited>();
-  const chain: Step[] = [];
-  const isStuck = (queue: Awaited): boolean => {
+  const chain: { readonly live: Live; readonly step: Step }[] = [];
+  const isStuck = ({ live, name }: Awaited): boolean => {
+    if (live === undefined) return false;
     // One that is being looked at leads back to it.
-    if (seen.has(queue)) return true;
-    seen.add(queue);
-    chain.push(stepOf(queue));
-    const consumers = [...(queue.live.consumers ?? [])].filter((consumer) => !consumer.isOver);
+    if (chain.some((other) => other.live === live && other.step.queue === name)) return true;
+    chain.push({ live, step: stepOf(live, name) });
+    const consumers = [...(live.consumers ?? [])].filter((consumer) => !consumer.isOver);
     if (consumers.length === 0) return false;
     return consumers.every(
       (consumer) =>
@@ -78,7 +85,7 @@ function chainOf(party: Party, awaited: Awaited): Step[] | undefined {
         (waiting.has(consumer) || [...consumer.waits].some((other) => isStuck(other))),
     );
   };
-  return isStuck(awaited) ? chain : undefined;
+  return isStuck(awaited) ? chain.map(({ step }) => step) : undefined;
 }
 
 /** A context and all whose call of it waits. */
@@ -92,7 +99,7 @@ function ancestorsOf(party: Party): Set<Party> {
   return all;
 }
 
-function stepOf({ live, name }: Awaited): Step {
+function stepOf(live: Live, name: string): Step {
   const { identity } = live.bag;
   return { actor: identity.name, key: identity.key.map(String), queue: name };
 }

@@ -16,7 +16,7 @@ import { describe } from "../definition/keys";
 import { invalidArgument, isRivetErrorCode, messageOf, RivetError } from "../errors";
 import { messages, type NativeQueue, type Received } from "../native-half";
 import type { QueueMessage, SentQueueMessage } from "../types";
-import type { Party } from "./circles";
+import { type Awaited, type Party, unlessCircular } from "./circles";
 import { Dead } from "./dead";
 import { type Holder, Message } from "./message";
 import {
@@ -30,7 +30,7 @@ import {
   wholeOf,
 } from "./options";
 import { bodyOf, bytesOf, notDeclared, responseOf, rulesOf } from "./rules";
-import { askAndWait, withToken } from "./wait";
+import { withToken } from "./wait";
 
 /** What is wanted of a queue. */
 interface Wanted {
@@ -49,7 +49,7 @@ export class Messages implements Holder, Party {
   readonly call: Call | undefined;
   /** What this context has to complete (2). */
   readonly #open = new Set<Message>();
-  readonly waits = new Set<{ live: Live; name: string }>();
+  readonly waits = new Set<Awaited>();
   parked = 0;
   #native: NativeQueue | undefined;
   #dead: Dead | undefined;
@@ -89,16 +89,13 @@ export class Messages implements Holder, Party {
     const read = readOptions(options, method, waiting);
     const [timeoutMs, signal] = [timeoutOf(read, method), signalOf(read, method)];
     const bytes = bytesOf(rulesOf(this.live, name), name, body);
-    const response = await askAndWait({
-      native: this.native,
-      live: this.live,
-      name,
-      body: bytes instanceof Uint8Array ? bytes : await bytes,
-      options: { delayMs: undefined, dedupeKey: undefined, timeoutMs },
-      signal,
-      call: this.call,
-      party: this,
-    });
+    const checked = bytes instanceof Uint8Array ? bytes : await bytes;
+    const awaited = { live: this.live, name };
+    const response = await unlessCircular(this, awaited, (circle) =>
+      withToken([signal, this.call?.signal, circle], (token) =>
+        messages.sendAndWait(this.native, name, checked, { timeoutMs, token }),
+      ),
+    );
     return decode(response);
   }
 

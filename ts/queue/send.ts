@@ -14,7 +14,7 @@ import { isRivetErrorCode, RivetError } from "../errors";
 import { messages } from "../native-half";
 import { plainly, type SendOptions } from "./options";
 import { checkedBytes, rulesOf } from "./rules";
-import { askAndWait } from "./wait";
+import { withToken } from "./wait";
 
 /** The name under which sends travel. Names of actions have no control characters. */
 export const SEND = "\u0001send";
@@ -51,10 +51,9 @@ export async function runSend(
         await plainly(messages.send(live.queue, name, bytes, options));
         return { status: "completed" };
       }
-      const native = live.queue;
-      const party = call.from?.queue;
-      const asked = { native, live, name, body: bytes, options, signal: undefined, call, party };
-      const response = await askAndWait(asked);
+      const response = await withToken([call.signal], (token) =>
+        messages.sendAndWait(live.queue, name, bytes, { ...options, token }),
+      );
       return response === null ? { status: "completed" } : { status: "completed", response };
     });
   } catch (thrown) {

@@ -53,7 +53,9 @@ export interface QueueSchema<T extends QueueTypes = QueueTypes> extends QueueOpt
 export type QueueConfig = QueueSchema | QueueOptions | StandardSchemaV1;
 
 /** What may be given as `queues` of an actor. */
-export type QueueConfigs<Q> = { readonly [K in keyof Q]: QueueConfig };
+export type QueueConfigs<Q> = {
+  readonly [K in keyof Q]: Q[K] extends object ? QueueConfig : never;
+};
 
 /** The types of a queue as it was declared. */
 type TypesOfQueue<E> = E extends StandardSchemaV1
@@ -86,14 +88,11 @@ interface TypesOfOptions<E> extends QueueTypes {
     : never;
 }
 
-/** The names of queues. */
-export type QueueName<Q> = keyof Q & string;
+/** The types of all queues of an actor, by name. */
+export type TypesOfQueues<Q> = { readonly [K in keyof Q & string]: TypesOfQueue<Q[K]> };
 
-/** What is sent to the queue of a name. */
-export type QueueSent<Q, N extends QueueName<Q>> = TypesOfQueue<Q[N]>["sent"];
-
-/** What a sender that waits gets from the queue of a name. */
-export type QueueResponse<Q, N extends QueueName<Q>> = TypesOfQueue<Q[N]>["response"];
+/** Any types of queues. */
+type AnyQueueTypes<T> = { readonly [K in keyof T]: QueueTypes };
 
 /** A message as it was received. */
 export interface QueueMessage<N extends string = string, M = unknown> {
@@ -137,12 +136,15 @@ export interface OpenQueueMessage<N extends string = string, M = unknown, A = un
 }
 
 /** A message of one of the given queues; open when it was received with `completable`. */
-export type QueueMessageAs<Q, N extends QueueName<Q>, C extends boolean = false> =
-  N extends QueueName<Q>
-    ? C extends true
-      ? OpenQueueMessage<N, TypesOfQueue<Q[N]>["received"], TypesOfQueue<Q[N]>["answered"]>
-      : QueueMessage<N, TypesOfQueue<Q[N]>["received"]>
-    : never;
+export type QueueMessageAs<
+  T extends AnyQueueTypes<T>,
+  N extends keyof T & string,
+  C extends boolean = false,
+> = {
+  [K in N]: C extends true
+    ? OpenQueueMessage<K, T[K]["received"], T[K]["answered"]>
+    : QueueMessage<K, T[K]["received"]>;
+}[N];
 
 /** What was stored of a message that was sent. */
 export interface SentQueueMessage<N extends string = string> {
@@ -256,15 +258,15 @@ export interface DeadQueue {
  *
  * All reject with `queue.not_declared` for a name that is not in `queues`.
  */
-export interface ActorQueue<Q = unknown> {
+export interface QueueOf<T extends AnyQueueTypes<T>> {
   /**
    * Sends a message.
    *
    * @throws rejects with `queue.full`, `queue.message_too_large`, `actor.validation_error`
    */
-  send<N extends QueueName<Q>>(
+  send<N extends keyof T & string>(
     name: N,
-    body: QueueSent<Q, N>,
+    body: T[N]["sent"],
     options?: QueueSendOptions,
   ): Promise<SentQueueMessage<N>>;
   /**
@@ -274,63 +276,69 @@ export interface ActorQueue<Q = unknown> {
    *
    * @throws rejects with `queue.timed_out`, `actor.aborted`, `queue.dead`, and as `send` does.
    */
-  enqueueAndWait<N extends QueueName<Q>>(
+  enqueueAndWait<N extends keyof T & string>(
     name: N,
-    body: QueueSent<Q, N>,
+    body: T[N]["sent"],
     options?: QueueEnqueueAndWaitOptions,
-  ): Promise<QueueResponse<Q, N> | undefined>;
+  ): Promise<T[N]["response"] | undefined>;
   /**
    * Receives a message; `undefined` when the time is over.
    *
    * @throws rejects with `actor.aborted` when the signal fires or the actor stops.
    */
-  next<N extends QueueName<Q> = QueueName<Q>, C extends boolean = false>(
+  next<N extends keyof T & string = keyof T & string, C extends boolean = false>(
     options?: QueueNextOptions<N, C>,
-  ): Promise<QueueMessageAs<Q, N, C> | undefined>;
+  ): Promise<QueueMessageAs<T, N, C> | undefined>;
   /** Receives what is there, up to `count`, or waits for a first one; `[]` when the time is over. */
-  nextBatch<N extends QueueName<Q> = QueueName<Q>, C extends boolean = false>(
+  nextBatch<N extends keyof T & string = keyof T & string, C extends boolean = false>(
     options?: QueueNextBatchOptions<N, C>,
-  ): Promise<QueueMessageAs<Q, N, C>[]>;
+  ): Promise<QueueMessageAs<T, N, C>[]>;
   /** Receives a message if one is there. */
-  tryNext<N extends QueueName<Q> = QueueName<Q>, C extends boolean = false>(
+  tryNext<N extends keyof T & string = keyof T & string, C extends boolean = false>(
     options?: QueueTryNextOptions<N, C>,
-  ): Promise<QueueMessageAs<Q, N, C> | undefined>;
+  ): Promise<QueueMessageAs<T, N, C> | undefined>;
   /** Receives what is there, up to `count`. */
-  tryNextBatch<N extends QueueName<Q> = QueueName<Q>, C extends boolean = false>(
+  tryNextBatch<N extends keyof T & string = keyof T & string, C extends boolean = false>(
     options?: QueueTryNextBatchOptions<N, C>,
-  ): Promise<QueueMessageAs<Q, N, C>[]>;
+  ): Promise<QueueMessageAs<T, N, C>[]>;
   /**
    * Receives a message of the given queues.
    *
    * @throws rejects with `queue.timed_out`, `actor.aborted`
    */
-  waitForNames<N extends QueueName<Q>, C extends boolean = false>(
+  waitForNames<N extends keyof T & string, C extends boolean = false>(
     names: readonly N[],
     options?: QueueWaitOptions & { completable?: C | undefined },
-  ): Promise<QueueMessageAs<Q, N, C>>;
+  ): Promise<QueueMessageAs<T, N, C>>;
   /**
    * Resolves when a message of the given queues is there, of any without names, and takes none.
    *
    * @throws rejects with `queue.timed_out`, `actor.aborted`
    */
-  waitForAvailable(names?: readonly QueueName<Q>[], options?: QueueWaitOptions): Promise<void>;
+  waitForAvailable(
+    names?: readonly (keyof T & string)[],
+    options?: QueueWaitOptions,
+  ): Promise<void>;
   /**
    * Completes a message by its id and name, whoever has it, also after a restart; says whether it was
    * there.
    *
    * @throws rejects with `queue.message_identity_mismatch`, `actor.validation_error`
    */
-  complete<N extends QueueName<Q>>(
+  complete<N extends keyof T & string>(
     message: { readonly id: number | bigint; readonly name: N },
-    response?: TypesOfQueue<Q[N]>["answered"],
+    response?: T[N]["answered"],
   ): Promise<boolean>;
   /** The messages as they come, for `for await`; ends when the actor stops or the signal fires. */
-  iter<N extends QueueName<Q> = QueueName<Q>, C extends boolean = false>(
+  iter<N extends keyof T & string = keyof T & string, C extends boolean = false>(
     options?: QueueIterOptions<N, C>,
-  ): AsyncGenerator<QueueMessageAs<Q, N, C>, void, undefined>;
+  ): AsyncGenerator<QueueMessageAs<T, N, C>, void, undefined>;
   /** What was given up. */
   readonly dead: DeadQueue;
 }
+
+/** The messages of an actor with the given queues. */
+export type ActorQueue<Q = unknown> = QueueOf<TypesOfQueues<Q>>;
 
 /** Options of `send` of a handle. */
 export interface HandleSendOptions extends QueueSendOptions {
@@ -350,7 +358,7 @@ export type QueueSendResult<R> =
   | { readonly status: "timedOut"; readonly response?: undefined };
 
 /** `send` of a handle. */
-export interface HandleSend<Q> {
+export interface HandleSend<T extends AnyQueueTypes<T>> {
   /**
    * Sends a message and waits until it is completed. The wait counts as a call of the actor:
    * `options.actionTimeout` ends it, too.
@@ -358,15 +366,15 @@ export interface HandleSend<Q> {
    * @throws rejects with `queue.not_declared`, `queue.full`, `queue.message_too_large`, `queue.dead`,
    * `actor.validation_error`
    */
-  <N extends QueueName<Q>>(
+  <N extends keyof T & string>(
     name: N,
-    body: QueueSent<Q, N>,
+    body: T[N]["sent"],
     options: HandleSendAndWaitOptions,
-  ): Promise<QueueSendResult<QueueResponse<Q, N>>>;
+  ): Promise<QueueSendResult<T[N]["response"]>>;
   /** Sends a message. Resolves when it is durable. */
-  <N extends QueueName<Q>>(
+  <N extends keyof T & string>(
     name: N,
-    body: QueueSent<Q, N>,
+    body: T[N]["sent"],
     options?: HandleSendOptions,
   ): Promise<void>;
 }
