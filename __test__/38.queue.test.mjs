@@ -3,10 +3,14 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 
 import { actor, queue } from "../dist/index.js";
 import { inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
+
+// A wait for a message holds no process, and some tests have nothing else.
+const awake = setInterval(() => {}, 1_000);
+after(() => clearInterval(awake));
 
 /** `run(body)` calls `body(c)` as an action of one actor with two queues. */
 function inside(config = {}, open = (use) => inMemory(use)) {
@@ -366,12 +370,12 @@ describe("a wait", () => {
       },
     });
     await run(() => {});
-    const awake = async () => (await registry.actor(handle).info()).awake;
-    await until(async () => !(await awake()), "it sleeps while it waits");
+    const isAwake = async () => (await registry.actor(handle).info()).awake;
+    await until(async () => !(await isAwake()), "it sleeps while it waits");
     await handle.send("job", 1);
     await new Promise((resolve) => setTimeout(resolve, 200));
-    assert.equal(await awake(), true, "it works on a message");
-    await until(async () => !(await awake()), "it sleeps again");
+    assert.equal(await isAwake(), true, "it works on a message");
+    await until(async () => !(await isAwake()), "it sleeps again");
   });
 });
 
