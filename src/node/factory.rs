@@ -181,8 +181,9 @@ fn hooks(callbacks: &Object<'_>) -> napi::Result<Hooks> {
 
 fn policy(given: JsQueuePolicy) -> (String, QueuePolicy) {
     let span = |ms: f64| Duration::from_millis(number(ms.ceil()));
-    let backoff = given.backoff_initial_ms.map(|initial| {
-        Backoff { initial: span(initial), max: span(given.backoff_max_ms.unwrap_or(initial)) }
+    let backoff = given.backoff_initial_ms.map(|initial| Backoff {
+        initial: span(initial),
+        max: span(given.backoff_max_ms.unwrap_or(initial)),
     });
     let max_deliveries = given.max_deliveries.and_then(NonZeroU32::new);
     (given.name, QueuePolicy { max_deliveries, backoff })
@@ -232,12 +233,7 @@ fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
         connection_liveness_timeout_ms: given.connection_liveness_timeout_ms,
         connection_liveness_interval_ms: given.connection_liveness_interval_ms,
         max_queue_size: given.max_queue_size,
-        queue_policies: given
-            .queue_policies
-            .unwrap_or_default()
-            .into_iter()
-            .map(policy)
-            .collect(),
+        queue_policies: given.queue_policies.unwrap_or_default().into_iter().map(policy).collect(),
         max_schedules: given.max_schedules,
         max_queue_message_size: given.max_queue_message_size,
         max_incoming_message_size: given.max_incoming_message_size,
