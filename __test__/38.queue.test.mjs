@@ -311,6 +311,22 @@ describe("a message to complete", () => {
     assert.deepEqual(await run((c) => [...c.state.seen]), [1, "ended"]);
     assert.equal((await run((c) => c.queue.tryNext())).deliveryCount, 2);
   });
+
+  it("is completed with what its turn changed, awaited or not", async () => {
+    const folder = await newFolder();
+    const { run, registry, handle } = inside({}, (use) => inFolder(folder, use));
+    await handle.send("job", 1);
+    await run(async (c) => {
+      const message = await c.queue.next({ completable: true });
+      c.state.seen.push(message.body);
+      void message.complete();
+    });
+    // What was answered is durable, and nothing else has to be.
+    await registry.shutdown({ deadline: 0 });
+    const next = inside({}, (use) => inFolder(folder, use));
+    const seen = await next.run(async (c) => [[...c.state.seen], await c.queue.tryNext()]);
+    assert.deepEqual(seen, [[1], undefined]);
+  });
 });
 
 describe("a wait", () => {

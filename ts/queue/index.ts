@@ -147,7 +147,8 @@ export class Messages implements Holder, Party {
     const { name } = message;
     const id = idOf(message.id, "queue.complete");
     rulesOf(this.live, name);
-    const bytes = await this.response(name, response);
+    const given = this.response(name, response);
+    const bytes = given instanceof Promise ? await given : given;
     const wasThere = await plainly(messages.completeById(this.native, id, name, bytes));
     for (const open of this.#open) if (open.id === id) Message.ended(open);
     return wasThere;
@@ -181,7 +182,10 @@ export class Messages implements Holder, Party {
     this.live.consumers?.delete(this);
   }
 
-  response(name: string, response: unknown): Promise<Uint8Array | undefined> {
+  response(
+    name: string,
+    response: unknown,
+  ): Uint8Array | undefined | Promise<Uint8Array | undefined> {
     return responseOf(this.live.definition.queues.get(name), name, response);
   }
 

@@ -13,7 +13,10 @@ import { delayOf, readOptions, reasonOf } from "./options";
 export interface Holder {
   readonly native: NativeQueue;
   /** A response as it is stored. */
-  response(name: string, response: unknown): Promise<Uint8Array | undefined>;
+  response(
+    name: string,
+    response: unknown,
+  ): Uint8Array | undefined | Promise<Uint8Array | undefined>;
   /** Notes that a message is open, or no longer. */
   note(message: Message, isOpen: boolean): void;
 }
@@ -39,7 +42,9 @@ export class Message implements OpenQueueMessage<string, unknown, unknown> {
 
   complete(response?: unknown): Promise<void> {
     return this.#end(async () => {
-      const bytes = await this.#holder.response(this.name, response);
+      const given = this.#holder.response(this.name, response);
+      // Not awaited where that is not needed: it goes with what this turn changed.
+      const bytes = given instanceof Promise ? await given : given;
       await messages.complete(this.#holder.native, this.id, this.deliveryCount, bytes);
     });
   }

@@ -58,16 +58,18 @@ export function bodyOf(rules: QueueRules | undefined, name: string, bytes: Uint8
   return schema === undefined ? body : validate(schema, body, `queue \`${name}\` message`);
 }
 
-/** A response as it is stored; `undefined` for none. */
-export async function responseOf(
+/** A response as it is stored; `undefined` for none. Without a schema it is taken now. */
+export function responseOf(
   rules: QueueRules | undefined,
   name: string,
   response: unknown,
-): Promise<Uint8Array | undefined> {
+): Uint8Array | undefined | Promise<Uint8Array | undefined> {
   const schema = rules?.complete;
-  const checked =
-    schema === undefined
-      ? response
-      : await validate(schema, response, `queue \`${name}\` completion response`);
-  return checked === undefined ? undefined : readingArgument(() => encode(checked, "response"));
+  if (schema === undefined) return encoded(response);
+  return validate(schema, response, `queue \`${name}\` completion response`).then(encoded);
+}
+
+function encoded(response: unknown): Uint8Array | undefined {
+  if (response === undefined) return undefined;
+  return readingArgument(() => encode(response, "response"));
 }
