@@ -93,8 +93,6 @@ export declare class NapiActorFactory {
   get gated(): boolean
 }
 
-/** What an actor is to do later. */
-export declare class Schedule {}
 /** The messages of one actor. */
 export declare class Queue {
   /** How many messages may wait. */
@@ -118,6 +116,9 @@ export declare class QueueMessage {
   /** Whether it waits until it is completed. */
   isCompletable(): boolean
 }
+
+/** What an actor is to do later. */
+export declare class Schedule {}
 
 /**
  * The kinds of records and how many fields each has, as JSON; for the test that
@@ -365,16 +366,6 @@ export interface JsOneShotOptions {
   retry?: JsRetry
 }
 
-/** How a fire that fails is tried again; times are milliseconds. */
-export interface JsRetry {
-  /** How often it is tried in all. */
-  maxAttempts: number
-  /** How long it waits after the first failure, and twice as long after each further. */
-  initialMs?: number
-  /** The longest wait. */
-  maxMs?: number
-}
-
 /** What waits in a queue, as the inspector shows it. */
 export interface JsQueueMessageSummary {
   /** The message. */
@@ -395,6 +386,16 @@ export interface JsQueuePolicy {
   backoffInitialMs?: number
   /** The longest pause; absent for the first. */
   backoffMaxMs?: number
+}
+
+/** How a fire that fails is tried again; times are milliseconds. */
+export interface JsRetry {
+  /** How often it is tried in all. */
+  maxAttempts: number
+  /** How long it waits after the first failure, and twice as long after each further. */
+  initialMs?: number
+  /** The longest wait. */
+  maxMs?: number
 }
 
 /** When a save should happen. */
