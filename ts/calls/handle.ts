@@ -71,6 +71,7 @@ function makeClass(names: readonly string[]): HandleClass {
   });
   addMember(
     proto,
+    "send",
     (reach) => (name: unknown, body: unknown, options: unknown) =>
       sendThrough(reach, name, body, options),
   );

@@ -12,7 +12,6 @@ const common: readonly string[] = [
 /** Members that handles do not have yet. No action takes their place, and no actor is asked. */
 export const plannedMembers: readonly string[] = [
   "connect",
-  "send",
   "fetch",
   "webSocket",
   "getGatewayUrl",
