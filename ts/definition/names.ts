@@ -22,6 +22,7 @@ export const plannedMembers: readonly string[] = [
 export const reservedActions: readonly string[] = [
   "action",
   "resolve",
+  "send",
   ...plannedMembers,
   ...common,
 ];
