@@ -27,6 +27,8 @@ export declare class ActorContext {
   kv(): Kv
   /** What the actor is to do later. */
   schedule(): Schedule
+  /** The actor's messages. */
+  queue(): Queue
   /** Asks for a save of the state. */
   requestSave(options?: JsSaveOptions | undefined | null): void
   /** Begins a callback that watches the state; the actor stays awake for it. */
@@ -89,6 +91,30 @@ export declare class NapiActorFactory {
   get number(): number
   /** Whether answers wait for what they may reveal to be durable. */
   get gated(): boolean
+}
+
+/** The messages of one actor. */
+export declare class Queue {
+  /** How many messages may wait. */
+  maxSize(): number
+  /** What waits, by id, those included that consumers have. */
+  inspectMessages(): Array<JsQueueMessageSummary>
+}
+
+/** A message that was received. */
+export declare class QueueMessage {
+  /** Its id, from 1 on; ids grow and are never used again. */
+  id(): bigint
+  /** The name that it was sent under. */
+  name(): string
+  /** What was sent. */
+  body(): Buffer
+  /** When it was sent, in milliseconds since the Unix epoch. */
+  createdAt(): number
+  /** How often it has been handed out, this time included. */
+  deliveryCount(): number
+  /** Whether it waits until it is completed. */
+  isCompletable(): boolean
 }
 
 /** What an actor is to do later. */
@@ -293,6 +319,7 @@ export interface JsActorConfig {
   connectionLivenessTimeoutMs?: number
   connectionLivenessIntervalMs?: number
   maxQueueSize?: number
+  queuePolicies?: Array<JsQueuePolicy>
   maxSchedules?: number
   maxQueueMessageSize?: number
   maxIncomingMessageSize?: number
@@ -337,6 +364,28 @@ export interface JsOneShotOptions {
   key?: string
   /** How it is tried again when it fails. */
   retry?: JsRetry
+}
+
+/** What waits in a queue, as the inspector shows it. */
+export interface JsQueueMessageSummary {
+  /** The message. */
+  id: number
+  /** The name that it was sent under. */
+  name: string
+  /** When it was sent, in milliseconds since the Unix epoch. */
+  createdAtMs: number
+}
+
+/** What becomes of messages of one name that are not completed. */
+export interface JsQueuePolicy {
+  /** The name that messages are sent under. */
+  name: string
+  /** After how many deliveries a message is given up, from 1; absent for never. */
+  maxDeliveries?: number
+  /** The pause after the first delivery; absent for none. */
+  backoffInitialMs?: number
+  /** The longest pause; absent for the first. */
+  backoffMaxMs?: number
 }
 
 /** How a fire that fails is tried again; times are milliseconds. */
@@ -424,6 +473,63 @@ export declare function openHost(environment: number, config: string, ticket: nu
  * number crosses; the caller keeps what the call is about.
  */
 export declare function queue(actor: number): number
+
+/** Completes the delivery of a message and settles `ticket` when that is durable. */
+export declare function queueComplete(queue: Queue, id: number, deliveries: number, response: Uint8Array | undefined | null, ticket: number): void
+
+/**
+ * Completes a message by its id and name, whoever has it, and settles `ticket` with
+ * one byte when that is durable: 1, or 0 when it was not there.
+ */
+export declare function queueCompleteById(queue: Queue, id: number, expectedName: string, response: Uint8Array | undefined | null, ticket: number): void
+
+/** Settles `ticket` with at most `limit` dead messages with an id behind `after`, packed. */
+export declare function queueDead(queue: Queue, after: number, limit: number, ticket: number): void
+
+/** Throws away a dead message, and settles `ticket` likewise. */
+export declare function queueDeadDelete(queue: Queue, id: number, ticket: number): void
+
+/**
+ * Lets a dead message wait again, and settles `ticket` with one byte when that is
+ * durable: 1, or 0 when it was not there.
+ */
+export declare function queueDeadRetry(queue: Queue, id: number, ticket: number): void
+
+/** A message that was received through `queue`, of what was packed of it. */
+export declare function queueMessage(queue: Queue, id: number, name: string, body: Uint8Array, createdAtMs: number, deliveries: number, completable: boolean): QueueMessage
+
+/**
+ * Completes a message and settles `ticket` when that is durable. With
+ * `queue.already_completed` when it was completed through this object.
+ */
+export declare function queueMessageComplete(message: QueueMessage, response: Uint8Array | undefined | null, ticket: number): void
+
+/**
+ * Receives at most `count` messages of these names, of any name for none, and settles
+ * `ticket` with them, packed.
+ */
+export declare function queueReceive(queue: Queue, names: Array<string>, count: number, completable: boolean, timeoutMs: number, signal: CancellationToken | undefined | null, ticket: number): void
+
+/**
+ * Gives the delivery of a message back, for `delay_ms` or as its policy says, and
+ * settles `ticket` when that is durable.
+ */
+export declare function queueRelease(queue: Queue, id: number, deliveries: number, delayMs: number, error: string | undefined | null, ticket: number): void
+
+/** Throws away everything that waits, and settles `ticket` when that is durable. */
+export declare function queueReset(queue: Queue, ticket: number): void
+
+/**
+ * Sends a message and settles `ticket` with its id and the time of its sending, as
+ * floats, when it is durable. With `dedupe_key` those may be of an earlier one.
+ */
+export declare function queueSend(queue: Queue, name: string, body: Uint8Array, delayMs: number, dedupeKey: string | undefined | null, ticket: number): void
+
+/** Sends a message and settles `ticket` with the response of whoever completes it. */
+export declare function queueSendAndWait(queue: Queue, name: string, body: Uint8Array, delayMs: number, dedupeKey: string | undefined | null, timeoutMs: number, signal: CancellationToken | undefined | null, ticket: number): void
+
+/** Settles `ticket` when a message of these names is there, of any name for none. */
+export declare function queueWaitAvailable(queue: Queue, names: Array<string>, timeoutMs: number, signal: CancellationToken | undefined | null, ticket: number): void
 
 /**
  * Has a host run actors of `name` in this environment, by a factory. A later

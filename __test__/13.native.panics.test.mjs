@@ -65,6 +65,8 @@ describe("a panic", () => {
     const { ActorContext, CancellationToken, CoreRegistry, NapiActorFactory } = native;
     const kv = context.kv();
     const schedule = context.schedule();
+    const messages = context.queue();
+    const message = native.queueMessage(messages, 1, "x", none, 0, 1, true);
     const factory = () => new NapiActorFactory({});
     return {
       __jobFields: () => native.__jobFields(),
@@ -119,6 +121,19 @@ describe("a panic", () => {
       openEnv: () => native.openEnv(() => {}),
       openHost: () => native.openHost(1, "{}", 1),
       queue: () => native.queue(1),
+      queueComplete: () => native.queueComplete(messages, 1, 1, null, 1),
+      queueCompleteById: () => native.queueCompleteById(messages, 1, "x", null, 1),
+      queueDead: () => native.queueDead(messages, 0, 1, 1),
+      queueDeadDelete: () => native.queueDeadDelete(messages, 1, 1),
+      queueDeadRetry: () => native.queueDeadRetry(messages, 1, 1),
+      queueMessage: () => native.queueMessage(messages, 1, "x", none, 0, 1, true),
+      queueMessageComplete: () => native.queueMessageComplete(message, null, 1),
+      queueReceive: () => native.queueReceive(messages, [], 1, false, 0, null, 1),
+      queueRelease: () => native.queueRelease(messages, 1, 1, -1, null, 1),
+      queueReset: () => native.queueReset(messages, 1),
+      queueSend: () => native.queueSend(messages, "x", none, 0, null, 1),
+      queueSendAndWait: () => native.queueSendAndWait(messages, "x", none, 0, null, 0, null, 1),
+      queueWaitAvailable: () => native.queueWaitAvailable(messages, [], 0, null, 1),
       register: (made) => native.register(1, "x", made),
       requestSave: () => native.requestSave(1, false, -1),
       scheduleCancel: () => native.scheduleCancel(schedule, "x", 1),
@@ -132,6 +147,8 @@ describe("a panic", () => {
       ActorContext: undefined,
       Kv: undefined,
       Schedule: undefined,
+      Queue: undefined,
+      QueueMessage: undefined,
       CancellationToken: () => new CancellationToken(),
       CoreRegistry: () => new CoreRegistry(),
       NapiActorFactory: () => factory(),
@@ -140,6 +157,14 @@ describe("a panic", () => {
       "CoreRegistry#register": (made, _, registry) => registry.register("x", made),
       "CoreRegistry#names": (_, __, registry) => registry.names(),
       "CoreRegistry#close": (_, __, registry) => registry.close(),
+      "Queue#maxSize": () => messages.maxSize(),
+      "Queue#inspectMessages": () => messages.inspectMessages(),
+      "QueueMessage#id": () => message.id(),
+      "QueueMessage#name": () => message.name(),
+      "QueueMessage#body": () => message.body(),
+      "QueueMessage#createdAt": () => message.createdAt(),
+      "QueueMessage#deliveryCount": () => message.deliveryCount(),
+      "QueueMessage#isCompletable": () => message.isCompletable(),
       "NapiActorFactory#number": (made) => made.number,
       "NapiActorFactory#gated": (made) => made.gated,
       ...Object.fromEntries(

@@ -67,8 +67,12 @@ describe("actor() refuses", () => {
     [{ options: { maxSchedules: -1 } }, "option maxSchedules is -1, not a whole number from 0"],
     [{ options: { maxSchedules: 1.5 } }, "option maxSchedules is 1.5, not a whole number from 0"],
     [
-      { options: { maxQueueSize: 1 } },
-      'key "maxQueueSize" of options of actor() is not available yet',
+      { options: { maxQueueSize: 0 } },
+      "option maxQueueSize is 0, not a whole number from 1 to 4294967295",
+    ],
+    [
+      { options: { onConnectTimeout: 1 } },
+      'key "onConnectTimeout" of options of actor() is not available yet',
     ],
   ];
   for (const [config, message] of refused) {
@@ -87,7 +91,6 @@ describe("actor() refuses", () => {
 
   for (const key of [
     "events",
-    "queues",
     "connState",
     "onConnect",
     "db",

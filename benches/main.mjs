@@ -17,6 +17,7 @@ const GROUPS = [
   "ordinary",
   "threads",
   "durable",
+  "queue",
   "life",
   "memory",
   "start",

@@ -17,8 +17,17 @@ export function actor<
   IA = Record<never, never>,
   D = unknown,
   N extends string = never,
+  Q = Record<never, never>,
 >(
-  config: ActorConfig<S, V, I, In, A, IA, D, N>,
-): ActorDefinition<{ state: S; vars: V; input: In; deps: D; actions: A; internalActions: IA }> {
+  config: ActorConfig<S, V, I, In, A, IA, D, N, Q>,
+): ActorDefinition<{
+  state: S;
+  vars: V;
+  input: In;
+  deps: D;
+  actions: A;
+  internalActions: IA;
+  queues: Q;
+}> {
   return defineActor(config);
 }

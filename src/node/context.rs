@@ -17,6 +17,7 @@ use super::error::{invalid_state, thrown};
 use super::guard::trip;
 use super::hub::Hub;
 use super::kv::Kv;
+use super::queue::Queue;
 use super::schedule::Schedule;
 use crate::core::context::ActorContext as CoreContext;
 use crate::error::Result;
@@ -133,6 +134,13 @@ impl ActorContext {
     pub fn schedule(&self) -> Schedule {
         trip();
         Schedule::new(self.inner.schedule(), Arc::clone(&self.hub))
+    }
+
+    /// The actor's messages.
+    #[napi(catch_unwind)]
+    pub fn queue(&self) -> Queue {
+        trip();
+        Queue::new(self.inner.queue(), Arc::clone(&self.hub))
     }
 
     /// Asks for a save of the state.

@@ -33,6 +33,8 @@ mod lockstep;
 mod log;
 mod manage;
 mod origin;
+mod queue;
+mod queue_message;
 mod registry;
 mod runtime;
 mod schedule;

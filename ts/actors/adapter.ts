@@ -12,6 +12,7 @@ import { copy, decode, encode } from "../codec";
 import type { Definition, Hook } from "../definition";
 import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
+import { encodeAnswer, runSend, SEND, type SendArguments } from "../queue/send";
 import { validate } from "../schema";
 import type { Caller, ScheduledFireInfo } from "../types";
 import { actionNotFound, forCaller, runAction } from "./action";
@@ -65,8 +66,25 @@ function settingsOf(definition: Definition): object {
     sleepTimeoutMs: Math.ceil(options.sleepTimeout),
     maxSchedules: options.maxSchedules,
     noSleep: options.noSleep,
+    maxQueueSize: options.maxQueueSize,
+    maxQueueMessageSize: options.maxQueueMessageSize,
+    queuePolicies: policiesOf(definition),
     actions: [...definition.actions.keys()].sort().map((name) => ({ name })),
   };
+}
+
+function policiesOf(definition: Definition): object[] {
+  const policies: object[] = [];
+  for (const [name, { maxDeliveries, backoff }] of definition.queues) {
+    if (maxDeliveries === undefined && backoff === undefined) continue;
+    policies.push({
+      name,
+      maxDeliveries,
+      backoffInitialMs: backoff?.initial,
+      backoffMaxMs: backoff?.max,
+    });
+  }
+  return policies;
 }
 
 function callbacksOf(definition: Definition, scene: Scene): Record<string, unknown> {
@@ -118,16 +136,31 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
 function runner(run: Hook, live: (payload: Payload) => Live): Callback {
   return async (_error, payload) => {
     const at = live(payload);
+    // One for each time that it runs: what the last one had to complete is not this one's.
+    const context = new Context(at, undefined);
     try {
-      await at.during("run", () => run(at.context));
+      await at.during("run", () => run(context));
     } catch (thrown) {
+      await giveBack(at, context, thrown);
       if (!isRivetErrorCode(thrown, "actor", "aborted")) {
         at.log.error({ msg: `run failed: ${messageOf(thrown)}`, err: thrown });
       }
       throw callersError(thrown, at.specifier);
+    } finally {
+      context.queue.end();
     }
     return true;
   };
+}
+
+/** Messages that a `run` which failed had to complete wait again. */
+async function giveBack(live: Live, context: Context, thrown: unknown): Promise<void> {
+  try {
+    await context.queue.fail(thrown);
+  } catch (error) {
+    // They come again with the next generation: this one is about to end.
+    live.log.warn({ msg: `a message could not be given back: ${messageOf(error)}`, error });
+  }
 }
 
 async function createState(live: Live, payload: Payload): Promise<Uint8Array> {
@@ -176,6 +209,12 @@ function actionsOf(
   for (const name of definition.actions.keys()) {
     out[name] = (_error, payload) => callAction(live(payload), name, false, payload);
   }
+  out[SEND] = async (_error, payload) => {
+    const at = live(payload);
+    const call = new Call(at, callerOf(payload), undefined, payload);
+    const args = decode(payload.args) as SendArguments;
+    return encodeAnswer(await runSend(at, call, args, () => new Context(at, call)));
+  };
   for (const name of definition.internalActions.keys()) {
     const only = (caller: Caller): Callback => {
       return (_error, payload) => {

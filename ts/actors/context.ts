@@ -13,6 +13,7 @@ import { invalidArgument, RivetError } from "../errors";
 import type { Keys } from "../kv";
 import type { Logger } from "../log";
 import { clockNow, dispatch, unbridged } from "../native-half";
+import { Messages } from "../queue";
 import type { Cron, Schedule } from "../schedule";
 import type { Caller, SaveOptions } from "../types";
 import { Clock } from "./clock";
@@ -23,6 +24,7 @@ export class Context {
   readonly #call: Call | undefined;
   #client: object | undefined;
   #clock: Clock | undefined;
+  #queue: Messages | undefined;
 
   constructor(live: Live, call: Call | undefined, clock?: Clock) {
     this.#live = live;
@@ -85,6 +87,11 @@ export class Context {
 
   get cron(): Cron {
     return this.#live.cron;
+  }
+
+  get queue(): Messages {
+    this.#queue ??= new Messages(this.#live, this.#call);
+    return this.#queue;
   }
 
   get now(): number {

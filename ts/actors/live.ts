@@ -15,7 +15,8 @@ import type { ActorSpecifier } from "../errors";
 import { messageOf, RivetError } from "../errors";
 import { Keys } from "../kv";
 import { Logger, type Logging } from "../log";
-import { type Bag, dispatch } from "../native-half";
+import { type Bag, dispatch, type NativeQueue } from "../native-half";
+import type { Messages } from "../queue";
 import { Cron, Schedule } from "../schedule";
 import { adopt, type Owner, seen } from "../state";
 import { Context } from "./context";
@@ -73,6 +74,9 @@ export class Live implements Owner {
   #kv: Keys | undefined;
   #schedule: Schedule | undefined;
   #cron: Cron | undefined;
+  #queue: NativeQueue | undefined;
+  /** The contexts that received messages and may receive more. */
+  consumers: Set<Messages> | undefined;
   /** A large state was warned of, once for the generation. */
   #warned = false;
 
@@ -129,6 +133,20 @@ export class Live implements Owner {
   get cron(): Cron {
     this.#cron ??= new Cron(() => this.bag.context.schedule());
     return this.#cron;
+  }
+
+  /** The messages, for the queues of its contexts. */
+  get queue(): NativeQueue {
+    this.#queue ??= this.bag.context.queue();
+    return this.#queue;
+  }
+
+  /** A context receives messages. */
+  consume(consumer: Messages): void {
+    this.consumers ??= new Set();
+    if (this.consumers.has(consumer)) return;
+    for (const known of this.consumers) if (known.isOver) this.consumers.delete(known);
+    this.consumers.add(consumer);
   }
 
   /** The state behind its proxies. */

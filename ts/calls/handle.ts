@@ -12,6 +12,7 @@ import { checkKeys, describe } from "../definition/keys";
 import { plannedMembers } from "../definition/names";
 import { checkedArgument, invalidArgument } from "../errors";
 import type { Reach } from "./reach";
+import { sendThrough } from "./send";
 
 const REACH = Symbol("reach");
 
@@ -68,6 +69,12 @@ function makeClass(names: readonly string[]): HandleClass {
       return Promise.reject(error);
     }
   });
+  addMember(
+    proto,
+    "send",
+    (reach) => (name: unknown, body: unknown, options: unknown) =>
+      sendThrough(reach, name, body, options),
+  );
   addMember(proto, "resolve", (reach) => async () => (await reach.resolve()).id);
   for (const name of plannedMembers) {
     addMember(proto, name, () => () => {

@@ -13,6 +13,7 @@
 
 import { actionNotFound, runAction, throughBoundary } from "../actors/action";
 import { INTERNAL_MARK, liveOf } from "../actors/adapter";
+import { Context } from "../actors/context";
 import type { Live } from "../actors/live";
 import { copy, decode, encode } from "../codec";
 import type { Definition } from "../definition";
@@ -28,6 +29,9 @@ import {
   type Stop,
   type Target,
 } from "../native-half";
+import type { Messages } from "../queue";
+import type { Awaited } from "../queue/circles";
+import { runSend, SEND, type SendArguments } from "../queue/send";
 import { validate } from "../schema";
 import { awaited, type Ends, passed, through } from "./awaited";
 import { Call, MAX_DEPTH } from "./call";
@@ -41,6 +45,8 @@ export interface Origin {
   readonly live: Live | undefined;
   /** The call inside which it calls. */
   readonly call: Call | undefined;
+  /** The context with which it calls. */
+  readonly from: Context | undefined;
 }
 
 /** What a handle was made with. */
@@ -115,6 +121,24 @@ export class Reach {
     });
   }
 
+  /** The context of an actor that would wait for a queue, and that queue; `undefined` outside of any. */
+  waiting(name: string): { party: Messages; awaited: Awaited } | undefined {
+    const { from } = this.#origin();
+    if (from === undefined) return undefined;
+    const live = (): Live | undefined => {
+      const { host } = this.#origin();
+      const bag = typeof host === "function" ? undefined : this.#live(host);
+      return bag && liveOf(bag);
+    };
+    const awaited = {
+      name,
+      get live() {
+        return live();
+      },
+    };
+    return { party: from.queue, awaited };
+  }
+
   /** The row of the actor, which is created when the handle says so. */
   async resolve(): Promise<Row> {
     const { host } = this.#origin();
@@ -156,13 +180,16 @@ export class Reach {
     const internal = origin.live === live;
     // Answered by whoever serves it: that may be a generation of other code, which this one makes
     // room for.
-    if (live.definition.action(name, internal) === undefined) return undefined;
+    if (name !== SEND && live.definition.action(name, internal) === undefined) return undefined;
     const given = readingArgument(() => copy(args, "args")) as unknown[];
     const caller = origin.live === undefined ? "local" : "actor";
     // Whoever waits its turn is on nobody's stack of calls, so depth begins anew.
     let parent: Call | undefined;
     const run = (scope: CallScope): Promise<unknown> => {
-      const call = new Call(live, caller, parent, scope);
+      const call = new Call(live, caller, parent, scope, origin.from);
+      if (name === SEND) {
+        return runSend(live, call, given as SendArguments, () => new Context(live, call));
+      }
       return runAction(live, call, name, internal, given, (output) => copy(output, "result"));
     };
     if ((origin.call?.depth ?? 0) < MAX_DEPTH) {

@@ -12,7 +12,6 @@ const common: readonly string[] = [
 /** Members that handles do not have yet. No action takes their place, and no actor is asked. */
 export const plannedMembers: readonly string[] = [
   "connect",
-  "send",
   "fetch",
   "webSocket",
   "getGatewayUrl",
@@ -23,6 +22,7 @@ export const plannedMembers: readonly string[] = [
 export const reservedActions: readonly string[] = [
   "action",
   "resolve",
+  "send",
   ...plannedMembers,
   ...common,
 ];

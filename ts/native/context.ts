@@ -139,6 +139,10 @@ if (!Object.hasOwn(ActorContext.prototype, "runtimeState")) {
   ActorContext.prototype.kv = function kv(): native.Kv {
     return belongsTo(kvNative.call(this), bagOf(this));
   };
+  const queueNative = ActorContext.prototype.queue;
+  ActorContext.prototype.queue = function queue(): native.Queue {
+    return belongsTo(queueNative.call(this), bagOf(this));
+  };
   const requestNative = ActorContext.prototype.requestSave;
   ActorContext.prototype.requestSave = function requestSave(options?: JsSaveOptions | null): void {
     requestNative.call(this, options);

@@ -9,7 +9,13 @@ import { Dispatch } from "./dispatch.js";
 import { once } from "./once.js";
 
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
-export { ActorContext, type Kv, type Schedule } from "../../index.js";
+export {
+  ActorContext,
+  type Kv,
+  type Queue,
+  type QueueMessage,
+  type Schedule,
+} from "../../index.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 export { clockNow, clockSleep, type SleepStop } from "./clock.js";
 export * as clockwork from "./clockwork.js";
@@ -42,6 +48,8 @@ export type { CallScope } from "./inplace.js";
 export type { KvEntry, KvListOptions } from "./kv.js";
 export { EitherSignal, onAbort, type Stop } from "./listen.js";
 export { bagOf } from "./owner.js";
+export type { QueueReceiveOptions, QueueWaitOptions, Received } from "./queue.js";
+export * as messages from "./queue.js";
 export { CoreRegistry } from "./registry.js";
 export type {
   DeadRow,

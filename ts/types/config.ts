@@ -11,6 +11,7 @@ import type {
   CreateVarsContext,
   MigrateContext,
 } from "./context";
+import type { QueueConfigs } from "./queue";
 import type { ActionNames } from "./schedule";
 
 /** Names types that are not to be inferred. Only the compiler looks at it. */
@@ -50,6 +51,10 @@ export interface ActorOptions {
    * `"interval"`: at once; the state is saved at most every `stateSaveInterval`.
    */
   durability?: "reply" | "interval" | undefined;
+  /** How many messages may wait in the queues of the actor together. Default 1,000. */
+  maxQueueSize?: number | undefined;
+  /** How long an encoded message may be, in bytes. Default 65,536. */
+  maxQueueMessageSize?: number | undefined;
 }
 
 /** The `run` of an actor: a function, or one with what people see of it. */
@@ -61,7 +66,7 @@ export type RunConfig<C> =
 type Named<N extends string> = { readonly [K in N]?: unknown };
 
 /** The context of a hook within a definition: of its actions it knows the names. */
-type HookContext<S, V, I, N extends string> = ActorContext<
+type HookContext<S, V, I, N extends string, Q> = ActorContext<
   S,
   unknown,
   unknown,
@@ -69,12 +74,12 @@ type HookContext<S, V, I, N extends string> = ActorContext<
   I,
   unknown,
   unknown,
-  unknown,
+  Q,
   ActionNames<NoInfer<N>>
 >;
 
 /** The same of an action. */
-type CallContext<S, V, I, N extends string> = ActionContext<
+type CallContext<S, V, I, N extends string, Q> = ActionContext<
   S,
   unknown,
   unknown,
@@ -82,12 +87,12 @@ type CallContext<S, V, I, N extends string> = ActionContext<
   I,
   unknown,
   unknown,
-  unknown,
+  Q,
   ActionNames<NoInfer<N>>
 >;
 
 /** What is given to `actor()`. */
-export interface ActorConfig<S, V, I, In, A, IA, D, N extends string = string> {
+export interface ActorConfig<S, V, I, In, A, IA, D, N extends string = string, Q = unknown> {
   /** Types that are not to be inferred, such as `{} as {state: S}`. */
   types?: ActorTypes<S, V, I>;
   /** The first state, copied for each actor. Not together with `createState`. */
@@ -119,7 +124,7 @@ export interface ActorConfig<S, V, I, In, A, IA, D, N extends string = string> {
       I,
       unknown,
       unknown,
-      unknown,
+      Q,
       ActionNames<NoInfer<N>>
     >,
     deps: D,
@@ -131,40 +136,32 @@ export interface ActorConfig<S, V, I, In, A, IA, D, N extends string = string> {
   ) => void | Promise<void>;
   /** Once in an actor's life, after its first state. */
   onCreate?: (
-    c: CreateContext<
-      S,
-      unknown,
-      unknown,
-      unknown,
-      I,
-      unknown,
-      unknown,
-      unknown,
-      ActionNames<NoInfer<N>>
-    >,
+    c: CreateContext<S, unknown, unknown, unknown, I, unknown, unknown, Q, ActionNames<NoInfer<N>>>,
     input: I,
   ) => void | Promise<void>;
   /** On every start, new or not. */
-  onWake?: (c: HookContext<S, V, I, N>) => void | Promise<void>;
+  onWake?: (c: HookContext<S, V, I, N, Q>) => void | Promise<void>;
   /** When the actor goes to sleep. */
-  onSleep?: (c: HookContext<S, V, I, N>) => void | Promise<void>;
+  onSleep?: (c: HookContext<S, V, I, N, Q>) => void | Promise<void>;
   /** When the actor is destroyed. */
-  onDestroy?: (c: HookContext<S, V, I, N>) => void | Promise<void>;
+  onDestroy?: (c: HookContext<S, V, I, N, Q>) => void | Promise<void>;
   /** Runs beside the actions from start to stop. */
-  run?: RunConfig<HookContext<S, V, I, N>>;
+  run?: RunConfig<HookContext<S, V, I, N, Q>>;
   /** Once for each turn that changed the state. It must not change the state itself. */
-  onStateChange?: (c: HookContext<S, V, I, N>, state: S) => void;
+  onStateChange?: (c: HookContext<S, V, I, N, Q>, state: S) => void;
   /** May replace what an action answers. */
   onBeforeActionResponse?: <Out>(
-    c: HookContext<S, V, I, N>,
+    c: HookContext<S, V, I, N, Q>,
     name: string,
     args: unknown[],
     output: Out,
   ) => Out | Promise<Out>;
+  /** Queues by name: what `queue()` returns, its options, or the schema of their messages. */
+  queues?: Q & QueueConfigs<NoInfer<Q>>;
   /** What callers may ask for. Groups are plain objects. */
-  actions?: A & ActionTree<CallContext<S, V, I, N>> & WithoutReservedActions & Named<N>;
+  actions?: A & ActionTree<CallContext<S, V, I, N, Q>> & WithoutReservedActions & Named<N>;
   /** What only schedules and the actor itself may ask for. */
-  internalActions?: IA & ActionTree<CallContext<S, V, I, N>> & WithoutReservedActions & Named<N>;
+  internalActions?: IA & ActionTree<CallContext<S, V, I, N, Q>> & WithoutReservedActions & Named<N>;
   /** Checks and may change the arguments of actions. */
   actionInputSchemas?: ActionInputSchemas<NoInfer<A>>;
   /** Options. */

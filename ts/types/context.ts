@@ -12,6 +12,7 @@
 import type { Client } from "./client";
 import type { AllActionsOf, AnyActorDefinition, AnyRegistry, TypesOf } from "./definition";
 import type { ActorKv } from "./kv";
+import type { ActorQueue } from "./queue";
 import type { ActorCron, ActorSchedule } from "./schedule";
 
 /** Who called an action: over the network, another actor, this process, or a schedule. */
@@ -153,9 +154,12 @@ export interface CreateContext<
   _Input = unknown,
   _Database = unknown,
   _Events = unknown,
-  _Queues = unknown,
+  Queues = unknown,
   Actions = never,
-> extends StateContext<State, Actions> {}
+> extends StateContext<State, Actions> {
+  /** Its messages. */
+  readonly queue: ActorQueue<Queues>;
+}
 
 /** Of `createVars`. */
 export interface CreateVarsContext<
@@ -166,9 +170,12 @@ export interface CreateVarsContext<
   _Input = unknown,
   _Database = unknown,
   _Events = unknown,
-  _Queues = unknown,
+  Queues = unknown,
   Actions = never,
-> extends StateContext<State, Actions> {}
+> extends StateContext<State, Actions> {
+  /** Its messages. */
+  readonly queue: ActorQueue<Queues>;
+}
 
 /** Of everything else. */
 export interface ActorContext<
@@ -179,9 +186,11 @@ export interface ActorContext<
   _Input = unknown,
   _Database = unknown,
   _Events = unknown,
-  _Queues = unknown,
+  Queues = unknown,
   Actions = never,
 > extends StateContext<State, Actions> {
+  /** Its messages. */
+  readonly queue: ActorQueue<Queues>;
   /** What lives as long as the generation, and is never stored. */
   vars: Vars;
 }
@@ -249,7 +258,7 @@ export type ActorContextOf<D extends AnyActorDefinition> = ActorContext<
   TypesOf<D>["input"],
   unknown,
   unknown,
-  unknown,
+  TypesOf<D>["queues"],
   AllActionsOf<D>
 >;
 /** Of the given definition's actions. */
@@ -261,7 +270,7 @@ export type ActionContextOf<D extends AnyActorDefinition> = ActionContext<
   TypesOf<D>["input"],
   unknown,
   unknown,
-  unknown,
+  TypesOf<D>["queues"],
   AllActionsOf<D>
 >;
 /** Of the given definition's `onCreate`. */
@@ -273,7 +282,7 @@ export type CreateContextOf<D extends AnyActorDefinition> = CreateContext<
   unknown,
   unknown,
   unknown,
-  unknown,
+  TypesOf<D>["queues"],
   AllActionsOf<D>
 >;
 /** Of the given definition's `createVars`. */
@@ -285,7 +294,7 @@ export type CreateVarsContextOf<D extends AnyActorDefinition> = CreateVarsContex
   unknown,
   unknown,
   unknown,
-  unknown,
+  TypesOf<D>["queues"],
   AllActionsOf<D>
 >;
 

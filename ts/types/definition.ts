@@ -12,6 +12,8 @@ export interface DefinitionTypes {
   readonly actions: unknown;
   /** What `createVars` needs of `setup()`. */
   readonly deps: unknown;
+  /** The queues, by name. */
+  readonly queues: unknown;
   /** The tree of actions for schedules and the actor itself. */
   readonly internalActions: unknown;
 }

@@ -122,6 +122,9 @@ impl Machine {
     /// Looks again at when the actor must be woken for its queue.
     pub(super) fn set_queue_alarm(&mut self, at: Moment) {
         self.alarm.set_queue(self.desk.queue.alarm_ms(at.unix_ms));
+        if self.desk.queue.has_in_flight() {
+            self.alarm.hand_out(at.unix_ms);
+        }
     }
 
     /// Ends the waits for messages, because the actor stops.

@@ -247,6 +247,7 @@ impl Actor {
             machine.state.epoch += 1;
             let stopping = self.stopping();
             machine.set_queue_alarm(self.moment(now));
+            machine.alarm.take_back();
             machine.alarm.set_schedules(machine.later.schedules.next_alarm());
             let nothing = machine.rows.is_empty() && !machine.alarm.is_changed();
             match deltas {
