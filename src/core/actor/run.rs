@@ -99,7 +99,8 @@ impl Machine {
     /// An attempt ended. Where it asks for that, the deadline that it was woken for comes
     /// once more.
     fn woken_run_ended(&mut self, again: bool) {
-        let Some(consumed) = self.later.woken.take().filter(|_| again) else { return };
+        let woken = self.later.made_mut().and_then(|later| later.woken.take());
+        let Some(consumed) = woken.filter(|_| again) else { return };
         if !self.may_push() {
             return;
         }

@@ -61,7 +61,12 @@ impl Machine {
     /// The moment at which the actor must be awake again, in milliseconds since the
     /// Unix epoch; it may have passed.
     pub(super) fn next_alarm(&self) -> Option<i64> {
-        self.alarm.queue_or(self.later.schedules.next_alarm())
+        self.alarm.queue_or(self.next_schedule())
+    }
+
+    /// When something of the schedules is due next.
+    pub(super) fn next_schedule(&self) -> Option<i64> {
+        self.later.made().and_then(|later| later.schedules.next_alarm())
     }
 
     /// Whether what is due is taken (invariant 4).
@@ -71,7 +76,10 @@ impl Machine {
 
     /// Looks again when the next tick is due.
     pub(super) fn arm_alarm(&mut self, now: Instant, unix_ms: impl FnOnce() -> i64) {
-        let alarm = self.later.schedules.next_alarm().filter(|_| self.takes_due());
+        if self.later.made().is_none() {
+            return;
+        }
+        let alarm = self.next_schedule().filter(|_| self.takes_due());
         if alarm == self.later.armed.map(|(alarm, _)| alarm) {
             return;
         }
@@ -103,6 +111,9 @@ impl Actor {
     /// Takes over what is stored, and writes what became of what the last generation
     /// left unfinished.
     pub(super) fn install_schedules(&self, machine: &mut Machine, stored: StoredSchedules) {
+        if stored == StoredSchedules::default() {
+            return;
+        }
         let maximum = self.config.max_schedules as usize;
         let (schedules, ops) = Schedules::load(stored, maximum, self.unix_ms());
         machine.later.schedules = schedules;
@@ -155,7 +166,7 @@ impl Actor {
 
     /// Takes what is due, and has it run once that is durable.
     pub(super) fn fire_alarms(self: &Arc<Self>, machine: &mut Machine) {
-        if !machine.takes_due() || machine.later.schedules.next_alarm().is_none() {
+        if !machine.takes_due() || machine.next_schedule().is_none() {
             return;
         }
         // The wall clock may have been set back since the tick was armed.
@@ -220,7 +231,8 @@ impl Actor {
         call: CallId,
         result: Result<(), &Error>,
     ) {
-        let Some(run) = machine.later.calls.remove(&call) else { return };
+        let later = machine.later.made_mut();
+        let Some(run) = later.and_then(|later| later.calls.remove(&call)) else { return };
         if !machine.may_push() {
             return;
         }

@@ -248,7 +248,7 @@ impl Actor {
             let stopping = self.stopping();
             machine.set_queue_alarm(self.moment(now));
             machine.alarm.take_back();
-            machine.alarm.set_schedules(machine.later.schedules.next_alarm());
+            machine.alarm.set_schedules(machine.next_schedule());
             let nothing = machine.rows.is_empty() && !machine.alarm.is_changed();
             match deltas {
                 Ok(deltas) if deltas.is_empty() && nothing => {
