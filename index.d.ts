@@ -27,6 +27,10 @@ export declare class ActorContext {
   kv(): Kv
   /** The actor's database. It gets a file of its own with its first statement. */
   sql(): JsNativeDatabase
+  /** What the actor is to do later. */
+  schedule(): Schedule
+  /** The actor's messages. */
+  queue(): Queue
   /** Asks for a save of the state. */
   requestSave(options?: JsSaveOptions | undefined | null): void
   /** Begins a callback that watches the state; the actor stays awake for it. */
@@ -101,6 +105,33 @@ export declare class NapiActorFactory {
   /** Whether answers wait for what they may reveal to be durable. */
   get gated(): boolean
 }
+
+/** The messages of one actor. */
+export declare class Queue {
+  /** How many messages may wait. */
+  maxSize(): number
+  /** What waits, by id, those included that consumers have. */
+  inspectMessages(): Array<JsQueueMessageSummary>
+}
+
+/** A message that was received. */
+export declare class QueueMessage {
+  /** Its id, from 1 on; ids grow and are never used again. */
+  id(): bigint
+  /** The name that it was sent under. */
+  name(): string
+  /** What was sent. */
+  body(): Buffer
+  /** When it was sent, in milliseconds since the Unix epoch. */
+  createdAt(): number
+  /** How often it has been handed out, this time included. */
+  deliveryCount(): number
+  /** Whether it waits until it is completed. */
+  isCompletable(): boolean
+}
+
+/** What an actor is to do later. */
+export declare class Schedule {}
 
 /**
  * The kinds of records and how many fields each has, as JSON; for the test that
@@ -183,6 +214,9 @@ export declare function cancelCall(actor: number, call: number): void
  */
 export declare function clockNow(actor: number): number
 
+/** Forgets a trial and what it has stored. Its hosts were shut down before. */
+export declare function closeTrial(id: number): void
+
 /**
  * Begins a commit of the state, or with null says that nothing changed after
  * all: the commit after which everything so far is durable, -1 when none can
@@ -202,6 +236,42 @@ export declare function commitRows(actor: number): number
  */
 export declare function complete(actor: number, ticket: number, status: number, bytes?: Uint8Array | undefined | null): boolean
 
+/**
+ * Has the next commit of a trial meet its end, and settles `ticket` then: whoever hears
+ * it crashes the host. Never when the host is shut down before.
+ */
+export declare function crashAt(id: number, point: 'before_commit' | 'after_commit', ticket: number): void
+
+/**
+ * Ends a host as a crash of the process would, and settles `ticket` when its store is
+ * closed.
+ */
+export declare function crashHost(host: number, ticket: number): void
+
+/** Deletes a job and its history; `ticket` hears whether there was one. */
+export declare function cronDelete(schedule: Schedule, name: string, ticket: number): void
+
+/** Sets an interval and settles `ticket` when that is durable. */
+export declare function cronEvery(schedule: Schedule, name: string, intervalMs: number, action: string, args: Uint8Array, options: JsJobOptions | undefined | null, ticket: number): void
+
+/** Settles `ticket` with the history of a job, the newest first. */
+export declare function cronHistory(schedule: Schedule, name: string, limit: number | undefined | null, ticket: number): void
+
+/** Settles `ticket` with the job of a name, or with all of them. */
+export declare function cronJobs(schedule: Schedule, name: string | undefined | null, ticket: number): void
+
+/** Sets a cron job and settles `ticket` when that is durable. */
+export declare function cronSet(schedule: Schedule, name: string, expression: string, timezone: string | undefined | null, action: string, args: Uint8Array, options: JsJobOptions | undefined | null, ticket: number): void
+
+/** Forgets a fire that was given up; `ticket` hears whether there was one. */
+export declare function deadDelete(schedule: Schedule, id: string, ticket: number): void
+
+/** Settles `ticket` with the fires that were given up, the newest first. */
+export declare function deadFires(schedule: Schedule, ticket: number): void
+
+/** Has a fire that was given up tried again; `ticket` hears whether there was one. */
+export declare function deadRetry(schedule: Schedule, id: string, ticket: number): void
+
 /** Ends a work region. False when it had ended, perhaps with its generation. */
 export declare function endRegion(actor: number, region: number): boolean
 
@@ -213,6 +283,9 @@ export declare function endSleep(actor: number, sleep: number): boolean
  * without starting it. Settles `ticket` with its row as JSON.
  */
 export declare function ensure(host: number, target: string, mode: 'get' | 'getOrCreate' | 'create', input: Uint8Array | null, ticket: number): void
+
+/** Has one more of the next commits of a trial fail with `storage/full`. */
+export declare function failNextCommit(id: number): void
 
 /**
  * Ends a call that was admitted in place or queued so: -1 when its generation is over or its
@@ -279,6 +352,7 @@ export interface JsActorConfig {
   connectionLivenessTimeoutMs?: number
   connectionLivenessIntervalMs?: number
   maxQueueSize?: number
+  queuePolicies?: Array<JsQueuePolicy>
   maxSchedules?: number
   maxQueueMessageSize?: number
   maxIncomingMessageSize?: number
@@ -301,12 +375,60 @@ export interface JsInspectorTab {
   hidden?: boolean
 }
 
+/** What only some recurring jobs have. */
+export interface JsJobOptions {
+  /** How many fires the history keeps. */
+  maxHistory?: number
+  /** How a fire is tried again when it fails. */
+  retry?: JsRetry
+}
+
 /** A part of an actor's key that is a number. */
 export interface JsNumberKeyPart {
   /** Always `number`. */
   kind: 'number'
   /** The number. */
   numberValue: number
+}
+
+/** What only some one-shots have. */
+export interface JsOneShotOptions {
+  /** Makes it idempotent. */
+  key?: string
+  /** How it is tried again when it fails. */
+  retry?: JsRetry
+}
+
+/** What waits in a queue, as the inspector shows it. */
+export interface JsQueueMessageSummary {
+  /** The message. */
+  id: number
+  /** The name that it was sent under. */
+  name: string
+  /** When it was sent, in milliseconds since the Unix epoch. */
+  createdAtMs: number
+}
+
+/** What becomes of messages of one name that are not completed. */
+export interface JsQueuePolicy {
+  /** The name that messages are sent under. */
+  name: string
+  /** After how many deliveries a message is given up, from 1; absent for never. */
+  maxDeliveries?: number
+  /** The pause after the first delivery; absent for none. */
+  backoffInitialMs?: number
+  /** The longest pause; absent for the first. */
+  backoffMaxMs?: number
+}
+
+/** How a fire that fails is tried again; times are milliseconds. */
+export interface JsRetry {
+  /** How often it is tried in all. */
+  maxAttempts: number
+  /** How long it waits after the first failure, and twice as long after each further. */
+  initialMs?: number
+  /** The longest wait. */
+  maxMs?: number
 }
 
 /** When a save should happen. */
@@ -379,11 +501,77 @@ export declare function openEnv(wake: () => void): number
 export declare function openHost(environment: number, config: string, ticket: number): void
 
 /**
+ * Begins a trial by `{"now", "seed"}` and returns its number. From now on its
+ * environment and Rust go by turns.
+ */
+export declare function openTrial(environment: number, config: string): number
+
+/** Opens a host on what a trial has stored. Settles `ticket` as `openHost` does. */
+export declare function openTrialHost(id: number, ticket: number): void
+
+/**
  * Queues a call of this environment behind what was accepted before it: its number,
  * which comes back when it may begin, or 0 when the actor takes no work now. Only the
  * number crosses; the caller keeps what the call is about.
  */
 export declare function queue(actor: number): number
+
+/** Completes the delivery of a message and settles `ticket` when that is durable. */
+export declare function queueComplete(queue: Queue, id: number, deliveries: number, response: Uint8Array | undefined | null, ticket: number): void
+
+/**
+ * Completes a message by its id and name, whoever has it, and settles `ticket` with
+ * one byte when that is durable: 1, or 0 when it was not there.
+ */
+export declare function queueCompleteById(queue: Queue, id: number, expectedName: string, response: Uint8Array | undefined | null, ticket: number): void
+
+/** Settles `ticket` with at most `limit` dead messages with an id behind `after`, packed. */
+export declare function queueDead(queue: Queue, after: number, limit: number, ticket: number): void
+
+/** Throws away a dead message, and settles `ticket` likewise. */
+export declare function queueDeadDelete(queue: Queue, id: number, ticket: number): void
+
+/**
+ * Lets a dead message wait again, and settles `ticket` with one byte when that is
+ * durable: 1, or 0 when it was not there.
+ */
+export declare function queueDeadRetry(queue: Queue, id: number, ticket: number): void
+
+/** A message that was received through `queue`, of what was packed of it. */
+export declare function queueMessage(queue: Queue, id: number, name: string, body: Uint8Array, createdAtMs: number, deliveries: number, completable: boolean): QueueMessage
+
+/**
+ * Completes a message and settles `ticket` when that is durable. With
+ * `queue.already_completed` when it was completed through this object.
+ */
+export declare function queueMessageComplete(message: QueueMessage, response: Uint8Array | undefined | null, ticket: number): void
+
+/**
+ * Receives at most `count` messages of these names, of any name for none, and settles
+ * `ticket` with them, packed.
+ */
+export declare function queueReceive(queue: Queue, names: Array<string>, count: number, completable: boolean, timeoutMs: number, signal: CancellationToken | undefined | null, ticket: number): void
+
+/**
+ * Gives the delivery of a message back, for `delay_ms` or as its policy says, and
+ * settles `ticket` when that is durable.
+ */
+export declare function queueRelease(queue: Queue, id: number, deliveries: number, delayMs: number, error: string | undefined | null, ticket: number): void
+
+/** Throws away everything that waits, and settles `ticket` when that is durable. */
+export declare function queueReset(queue: Queue, ticket: number): void
+
+/**
+ * Sends a message and settles `ticket` with its id and the time of its sending, as
+ * floats, when it is durable. With `dedupe_key` those may be of an earlier one.
+ */
+export declare function queueSend(queue: Queue, name: string, body: Uint8Array, delayMs: number, dedupeKey: string | undefined | null, ticket: number): void
+
+/** Sends a message and settles `ticket` with the response of whoever completes it. */
+export declare function queueSendAndWait(queue: Queue, name: string, body: Uint8Array, delayMs: number, dedupeKey: string | undefined | null, timeoutMs: number, signal: CancellationToken | undefined | null, ticket: number): void
+
+/** Settles `ticket` when a message of these names is there, of any name for none. */
+export declare function queueWaitAvailable(queue: Queue, names: Array<string>, timeoutMs: number, signal: CancellationToken | undefined | null, ticket: number): void
 
 /**
  * Has a host run actors of `name` in this environment, by a factory. A later
@@ -398,11 +586,29 @@ export declare function register(host: number, name: string, factory: NapiActorF
  */
 export declare function requestSave(actor: number, immediate: boolean, maxWaitMs: number): void
 
+/** Cancels a one-shot; `ticket` hears whether there was one. */
+export declare function scheduleCancel(schedule: Schedule, id: string, ticket: number): void
+
+/** Settles `ticket` with the one-shot of an id, or with all of them. */
+export declare function scheduleEvents(schedule: Schedule, id: string | undefined | null, ticket: number): void
+
+/**
+ * Makes a one-shot that is due at `when`, or that many milliseconds from now, and
+ * settles `ticket` with its id when that is durable.
+ */
+export declare function scheduleOnce(schedule: Schedule, when: number, isDelay: boolean, action: string, args: Uint8Array, options: JsOneShotOptions | undefined | null, ticket: number): void
+
 /**
  * Sends what Rust logs at `level` and above (`trace`, `debug`, `info`, `warn`,
  * `error`) to this environment; null ends it. Off unless asked for.
  */
 export declare function setLogSink(environment: number, level?: string | undefined | null): void
+
+/**
+ * Sets or clears the moment at which `run` is to be active again, and settles `ticket`
+ * when that is durable.
+ */
+export declare function setRunWake(context: ActorContext, at: number | undefined | null, ticket: number): void
 
 /** Runs statements, all or none, and settles `ticket` with their packed outcomes. */
 export declare function sqlBatch(database: JsNativeDatabase, statements: Array<string>, bindings: Array<Uint8Array>, ticket: number): void
@@ -451,6 +657,12 @@ export declare function sqlTransactionExecute(transaction: JsSqliteTransaction, 
 export declare function sqlTurnEnded(database: JsNativeDatabase): void
 
 /**
+ * Moves the clock of a trial to the next deadline within `limit` milliseconds and wakes
+ * whoever waits for it: what is left of `limit` then. Without one, moves by `limit`: -1.
+ */
+export declare function stepTrial(id: number, limit: number): number
+
+/**
  * The encoded state of a running generation as it was last saved or loaded, empty for
  * none; null when the generation is over.
  */
@@ -468,3 +680,12 @@ export declare function submit(host: number, target: string, action: string, arg
  * At most 256 at once. Actions count as begun from here on.
  */
 export declare function take(environment: number): unknown[] | null
+
+/**
+ * When the next one who waits on the clock of a trial is due, in milliseconds from now;
+ * -1 when nobody waits.
+ */
+export declare function trialDue(id: number): number
+
+/** The time of a trial, in milliseconds since the epoch. */
+export declare function trialNow(id: number): number

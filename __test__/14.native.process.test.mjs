@@ -227,6 +227,34 @@ describe("the context of asynchronous calls", () => {
     assert.equal(out, "[null,null,null]\n");
   });
 
+  it("in which the process was first held is not kept for as long as it lives", async (t) => {
+    const { out } = await script(
+      t,
+      `
+      import { AsyncLocalStorage } from "node:async_hooks";
+      import { createRequire } from "node:module";
+      import { setFlagsFromString } from "node:v8";
+      import { runInNewContext } from "node:vm";
+      const require = createRequire(${JSON.stringify(import.meta.url)});
+      const { holdProcess } = require("../dist/native/clockwork.js");
+      setFlagsFromString("--expose-gc");
+      const gc = runInNewContext("gc");
+      const als = new AsyncLocalStorage();
+      const held = () => {
+        const store = { of: "a request" };
+        return { hold: als.run(store, holdProcess), store: new WeakRef(store) };
+      };
+      const { hold, store } = held();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      gc();
+      console.log(store.deref() === undefined);
+      hold.unref();
+      `,
+    );
+
+    assert.equal(out, "true\n");
+  });
+
   it("in which the addon was loaded does no harm", async (t) => {
     const { code, out } = await script(
       t,

@@ -265,7 +265,7 @@ describe("an actor at work", () => {
     assert.equal(await handle.go(), "alive");
     await assert.rejects(handle.wrong(), { message: "waitUntil takes a promise" });
     await until(() => lines.length === 1, "one line");
-    assert.equal(lines[0].error.message, "b");
+    assert.equal(lines[0].err.message, "b");
   });
 
   it("runs `run` beside its actions until it stops", async () => {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
 
 import { actor } from "../dist/index.js";
-import { inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
+import { deferred, inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
 
 const note = actor({
   createState: (_c, input) => ({ text: input ?? "" }),
@@ -62,6 +62,38 @@ describe("a client refuses", () => {
     await assert.rejects(client.note.getOrCreate("x", { createWithInput: [Symbol()] }).read(), {
       message: "Value at input[0] is a symbol",
     });
+  });
+
+  it("a key of action() that it does not have", async () => {
+    const handle = client.note.getOrCreate("a");
+
+    await assert.rejects(handle.action({ name: "read", arg: [] }), {
+      name: "TypeError",
+      group: "actor",
+      code: "invalid_argument",
+      message: 'unknown key "arg" of action(): did you mean "args"?',
+    });
+    await assert.rejects(handle.action({ name: "read", skipReadyWait: true }), {
+      message: 'key "skipReadyWait" of action() is not available yet',
+    });
+  });
+
+  it("members that handles do not have yet, by name", async () => {
+    const message = (member) => `${member}() of a handle is not available yet`;
+    for (const handle of [client.note.get("a"), client.get("elsewhere", "a")]) {
+      assert.throws(() => handle.connect(), {
+        group: "actor",
+        code: "invalid_argument",
+        message: message("connect"),
+      });
+      for (const member of ["fetch", "webSocket", "getGatewayUrl", "reload"]) {
+        await assert.rejects(handle[member](), {
+          group: "actor",
+          code: "invalid_argument",
+          message: message(member),
+        });
+      }
+    }
   });
 
   it("a name that is not registered", async () => {
@@ -155,6 +187,49 @@ describe("a handle", () => {
     for (const _way of ["ordinary", "in place"]) {
       assert.equal(await store.run("secret", () => handle.look()), undefined);
     }
+  });
+
+  it("runs author code in the async context of no other actor, however busy the thread is", async () => {
+    const store = new AsyncLocalStorage();
+    const changed = deferred();
+    const heard = [];
+    const changer = actor({
+      state: { n: 0 },
+      actions: {
+        change: (c) =>
+          store.run("secret", async () => {
+            await new Promise((resolve) => setTimeout(resolve, 1));
+            c.state.n += 1;
+            changed.resolve();
+          }),
+      },
+    });
+    const spy = actor({
+      state: { n: 0 },
+      onStateChange: () => heard.push(store.getStore()),
+      actions: {
+        look(c, ms) {
+          const end = performance.now() + ms;
+          while (performance.now() < end);
+          c.state.n += 1;
+          return store.getStore();
+        },
+      },
+    });
+    const client = inMemory({ changer, spy }).client();
+    const [busy, other] = [client.spy.getOrCreate(), client.changer.getOrCreate()];
+    await busy.look(0);
+    await other.resolve();
+    const change = other.change();
+    await changed.promise;
+
+    // The first one uses up what time there is, so that most begin when the loop has turned.
+    const looks = Array.from({ length: 100 }, (_, at) => busy.look(at === 0 ? 10 : 0));
+    const seen = await Promise.all(looks);
+    await change;
+
+    assert.deepEqual(new Set([...seen, ...heard]), new Set([undefined]));
+    assert.ok(heard.length > 1, "onStateChange ran");
   });
 });
 
@@ -413,4 +488,46 @@ it("many calls with one signal are no leak", async () => {
   await new Promise((resolve) => setImmediate(resolve));
   process.off("warning", note);
   assert.deepEqual(warnings, []);
+});
+
+it("many calls that wait for the folder to open listen to their signal once", async () => {
+  const signal = new AbortController().signal;
+  const handle = inMemory({ note }).client().note.getOrCreate("a", { signal });
+
+  const calls = Array.from({ length: 30 }, () => handle.read());
+  const listening = getEventListeners(signal, "abort").length;
+  await Promise.all(calls);
+
+  assert.equal(listening, 1);
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+});
+
+describe("a call with a signal of its own, through a handle with another one", () => {
+  const hanging = actor({ actions: { hang: () => new Promise(() => {}), ready: () => 1 } });
+  const starts = [
+    ["that waits for the folder to open", (_handle) => {}],
+    ["in place", (handle) => handle.ready()],
+    ["that waits its turn", (handle) => handle.ready().then(() => void handle.ready())],
+  ];
+  for (const [which, begin] of starts) {
+    for (const first of ["own", "handle"]) {
+      it(`${which} ends with the one that fires first: ${first}`, async () => {
+        const stops = { own: new AbortController(), handle: new AbortController() };
+        const client = inMemory({ hanging }).client();
+        await begin(client.hanging.getOrCreate("a"));
+        const handle = client.hanging.getOrCreate("a", { signal: stops.handle.signal });
+
+        const call = handle.action({ name: "hang", signal: stops.own.signal });
+        stops[first].abort(new Error(first));
+        for (const { signal } of Object.values(stops)) {
+          assert.equal(getEventListeners(signal, "abort").length, 0);
+        }
+        for (const stop of Object.values(stops)) stop.abort(new Error("too late"));
+
+        await assert.rejects(call, { message: first });
+        const again = handle.action({ name: "hang", signal: stops.own.signal });
+        await assert.rejects(again, (error) => [first, "too late"].includes(error.message));
+      });
+    }
+  }
 });

@@ -212,6 +212,9 @@ describe("saveState", () => {
       message: /maxWait of saveState is soon/,
     });
     await assert.rejects(handle.save({ maxWait: -1 }), { message: /maxWait of saveState is -1/ });
+    await assert.rejects(handle.save({ immedate: true }), {
+      message: 'unknown key "immedate" of options of saveState(): did you mean "immediate"?',
+    });
   });
 
   it("resolves when nothing changed", async () => {

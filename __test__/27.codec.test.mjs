@@ -2,6 +2,7 @@
 // biome-ignore-all lint/suspicious/noThenProperty: it is among what is tested
 
 import assert from "node:assert/strict";
+import { createRequire } from "node:module";
 import { describe, it } from "node:test";
 import { runInNewContext } from "node:vm";
 
@@ -144,6 +145,20 @@ for (const [way, through] of Object.entries(ways)) {
         assert.deepEqual(result, name.includes("realm") ? { a: [1, { b: 2 }], m: 1 } : value);
       });
     }
+
+    it("makes binary data of another realm data of this one", () => {
+      const classes = [ArrayBuffer, Uint8Array, Uint8ClampedArray, Float32Array, BigInt64Array];
+      const result = through(
+        runInNewContext(
+          "({ classes: [ArrayBuffer, Uint8Array, Uint8ClampedArray, Float32Array, BigInt64Array] })",
+        ).classes.map((Class) => new Class(2)),
+      );
+
+      assert.deepEqual(
+        result,
+        classes.map((Class) => new Class(2)),
+      );
+    });
 
     it("keeps the milliseconds of every date", () => {
       const dates = Array.from(
@@ -291,5 +306,31 @@ describe("any nesting of values that are kept", () => {
       assert.deepEqual(results[0], value, `seed ${seed}, copied`);
       assert.deepEqual(results[1], value, `seed ${seed}, encoded and decoded`);
     }
+  });
+});
+
+describe("another copy of the codec", () => {
+  it("teaches cbor-x nothing again, which would make it slower with each", () => {
+    const require = createRequire(import.meta.url);
+    const cborX = require("cbor-x/index-no-eval");
+    const { addExtension } = cborX;
+    let taught = 0;
+    cborX.addExtension = (extension) => {
+      taught += 1;
+      addExtension(extension);
+    };
+    const file = require.resolve("../dist/codec/index.js");
+    // Nothing of what was loaded before, as where a test runner clears the cache.
+    for (const path of Object.keys(require.cache)) {
+      if (path.includes("/dist/")) delete require.cache[path];
+    }
+    const again = require(file);
+    cborX.addExtension = addExtension;
+
+    assert.notEqual(again.encode, encode);
+    assert.equal(taught, 0);
+    const value = [-0, new Date(Number.NaN), new Error("e"), new DataView(bytes.buffer), "\ud800"];
+    assert.deepEqual(decode(again.encode(value, "v")).slice(2), value.slice(2));
+    assert.deepEqual(again.decode(encode(value, "v")).slice(2), value.slice(2));
   });
 });

@@ -64,9 +64,15 @@ describe("actor() refuses", () => {
       'option durability is "never", not "reply" or "interval"',
     ],
     [{ options: { noSleep: "yes" } }, 'option noSleep is "yes", not false or true'],
+    [{ options: { maxSchedules: -1 } }, "option maxSchedules is -1, not a whole number from 0"],
+    [{ options: { maxSchedules: 1.5 } }, "option maxSchedules is 1.5, not a whole number from 0"],
     [
-      { options: { maxQueueSize: 1 } },
-      'key "maxQueueSize" of options of actor() is not available yet',
+      { options: { maxQueueSize: 0 } },
+      "option maxQueueSize is 0, not a whole number from 1 to 4294967295",
+    ],
+    [
+      { options: { onConnectTimeout: 1 } },
+      'key "onConnectTimeout" of options of actor() is not available yet',
     ],
   ];
   for (const [config, message] of refused) {
@@ -83,7 +89,7 @@ describe("actor() refuses", () => {
     });
   }
 
-  for (const key of ["events", "queues", "connState", "onConnect", "onRequest", "onWebSocket"]) {
+  for (const key of ["events", "connState", "onConnect", "onRequest", "onWebSocket"]) {
     it(`${key}, which is not available yet, by name`, () => {
       assert.throws(
         () => actor({ [key]: {} }),

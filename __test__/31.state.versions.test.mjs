@@ -126,6 +126,12 @@ describe("a state of an older version", () => {
         /no such field/,
       ],
       [failing(async (old) => old), /Value at state is a promise/],
+      [
+        failing((old) => {
+          old.n += 1;
+        }),
+        /migrateState returned nothing for a state of version 0/,
+      ],
       [failing(() => ({ f: () => 1 })), /Value at state\.f is a function/],
       [{ state: { n: 0 }, stateVersion: 1 }, /has no migrateState that makes it version 1/],
     ];

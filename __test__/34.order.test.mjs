@@ -33,11 +33,11 @@ function ends() {
   return {
     waiting,
     wait: (name) => new Promise((resolve) => waiting.set(name, resolve)),
-    /** Ends them one after the other, within one turn of the loop. */
-    async end(order) {
+    /** Ends them one after the other, `apart` microtasks apart, within one turn of the loop. */
+    async end(order, apart = 20) {
       for (const name of order) {
         waiting.get(name)();
-        for (let hop = 0; hop < 20; hop += 1) await null;
+        for (let hop = 0; hop < apart; hop += 1) await null;
       }
     },
   };
@@ -92,43 +92,73 @@ describe("answers that wait for one commit", () => {
     });
   }
 
-  it("keep that order through the author's layer, failures among them", async (t) => {
-    const { waiting, wait, end } = ends();
-    const counter = layer.actor({
-      state: { n: 0 },
-      actions: {
-        work: async (c, name) => {
-          await wait(name);
-          c.state.n += 1;
-          if (name.endsWith("2")) throw new layer.UserError(name);
+  for (const apart of [0, 1, 20]) {
+    it(`keep that order through the author's layer, failures among them, ${apart} microtasks apart`, async (t) => {
+      const { waiting, wait, end } = ends();
+      const counter = layer.actor({
+        state: { n: 0 },
+        actions: {
+          work: async (c, name) => {
+            await wait(name);
+            c.state.n += 1;
+            if (name.endsWith("2")) throw new layer.UserError(name);
+          },
+          ping: () => {},
         },
-        ping: () => {},
-      },
+      });
+      const logging = { level: "silent" };
+      const registry = layer.setup({ use: { counter }, storage: folder(t), logging });
+      t.after(() => registry.shutdown({ deadline: 500 }));
+      const { counter: counters } = registry.client();
+      await counters.getOrCreate("first").ping();
+      for (const [n, order] of orders(names).entries()) {
+        const handle = counters.getOrCreate(`k${n}`);
+        // What is called before the actor lives takes the ordinary way.
+        const calls = {};
+        for (const name of names.filter((name) => name.startsWith("ordinary"))) {
+          calls[name] = handle.work(name);
+        }
+        await until(() => waiting.size === 2, "the ordinary ones to begin");
+        for (const name of names.filter((name) => name.startsWith("in place"))) {
+          calls[name] = handle.work(name);
+        }
+        await until(() => waiting.size === 4, "all to begin");
+        await turn();
+
+        const result = answered(calls);
+        await end(order, apart);
+
+        assert.deepEqual(await result, order);
+        waiting.clear();
+      }
     });
-    const logging = { level: "silent" };
-    const registry = layer.setup({ use: { counter }, storage: folder(t), logging });
-    t.after(() => registry.shutdown({ deadline: 500 }));
-    const { counter: counters } = registry.client();
-    await counters.getOrCreate("first").ping();
-    for (const [n, order] of orders(names).entries()) {
-      const handle = counters.getOrCreate(`k${n}`);
-      // What is called before the actor lives takes the ordinary way.
-      const calls = {};
-      for (const name of names.filter((name) => name.startsWith("ordinary"))) {
-        calls[name] = handle.work(name);
-      }
-      await until(() => waiting.size === 2, "the ordinary ones to begin");
-      for (const name of names.filter((name) => name.startsWith("in place"))) {
-        calls[name] = handle.work(name);
-      }
-      await until(() => waiting.size === 4, "all to begin");
-      await turn();
+  }
+
+  it("keep it also where a call was held up until the folder was open", async (t) => {
+    for (let round = 0; round < 5; round += 1) {
+      const { waiting, wait, end } = ends();
+      const counter = layer.actor({
+        state: { n: 0 },
+        actions: {
+          work: async (c, name) => {
+            await wait(name);
+            c.state.n += 1;
+          },
+        },
+      });
+      const logging = { level: "silent" };
+      const registry = layer.setup({ use: { counter }, storage: folder(t), logging });
+      t.after(() => registry.shutdown({ deadline: 500 }));
+      const handle = registry.client().counter.getOrCreate("a");
+      const calls = { "held up": handle.work("held up") };
+      await registry.list();
+      calls.later = handle.work("later");
+      await until(() => waiting.size === 2, "both to begin");
 
       const result = answered(calls);
-      await end(order);
+      await end(["held up", "later"], 0);
 
-      assert.deepEqual(await result, order);
-      waiting.clear();
+      assert.deepEqual(await result, ["held up", "later"]);
     }
   });
 });

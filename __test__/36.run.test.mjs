@@ -39,7 +39,7 @@ describe("a run that fails", () => {
     assert.equal(lines.length, 1);
     assert.equal(lines[0].msg, "run failed: failure 1");
     assert.equal(lines[0].actorName, "loops");
-    assert.match(lines[0].error.stack, /36\.run\.test\.mjs/);
+    assert.match(lines[0].err.stack, /36\.run\.test\.mjs/);
     assert.equal(await handle.read(), 1, "the actor serves meanwhile");
   });
 

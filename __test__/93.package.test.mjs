@@ -210,6 +210,22 @@ describe("what npm packs in a clone", { skip }, () => {
 
     assert.deepEqual(await runTwice(local, process.execPath, "main.mjs", asModule), ["1\n", "2\n"]);
   });
+
+  it("brings no install script, and leaves a lock that npm ci follows", async () => {
+    const folder = await projectWith("locked", {
+      greenroom: await pack(ROOT, inWork("locked-tarball")),
+    });
+    const lock = JSON.parse(readFileSync(path.join(folder, "package-lock.json"), "utf8"));
+    const { "": _root, ...packages } = lock.packages;
+
+    await npmIn(folder, "ci");
+
+    assert.deepEqual(Object.keys(packages).sort(), [
+      "node_modules/@standard-schema/spec",
+      "node_modules/greenroom",
+    ]);
+    for (const entry of Object.values(packages)) assert.equal(entry.hasInstallScript, undefined);
+  });
 });
 
 describe("an addon that cannot be loaded", { skip }, () => {

@@ -124,6 +124,33 @@ describe("a second setup of a folder", () => {
     await two.shutdown();
   });
 
+  it("hands what an actor threw to callers of another copy of the module", async () => {
+    const require = createRequire(import.meta.url);
+    for (const file of Object.keys(require.cache)) {
+      if (file.includes("/dist/")) delete require.cache[file];
+    }
+    const copy = require(dist);
+    const folder = await newFolder();
+    const thrown = new RangeError("mine");
+    const config = {
+      actions: {
+        boom() {
+          throw thrown;
+        },
+      },
+    };
+    const one = inFolder(folder, { bomb: actor(config) });
+    await assert.rejects(one.client().bomb.getOrCreate().boom(), { cause: thrown });
+    const two = copy.setup({ use: { bomb: copy.actor(config) }, storage: folder });
+    await joined(two);
+
+    await assert.rejects(two.client().bomb.getOrCreate().boom(), (error) => {
+      assert.equal(error.cause, thrown);
+      return true;
+    });
+    await two.shutdown();
+  });
+
   it("warns when it asks for other threads than the folder is open for", async () => {
     const folder = await newFolder();
     const lines = [];

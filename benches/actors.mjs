@@ -29,3 +29,33 @@ export async function awake(client, name, count = ACTORS) {
   await Promise.all(handles.map((handle) => handle.read()));
   return handles;
 }
+
+/** Has something to do in a year, and sleeps until then. */
+export const sleeper = actor({
+  ...config,
+  actions: {
+    ...config.actions,
+    async rest(c) {
+      await c.schedule.after(365 * 24 * 3_600_000, "read");
+      c.sleep();
+    },
+  },
+});
+
+/** How late what is scheduled runs, in milliseconds. */
+export const lateness = [];
+
+/** Notes how late it is. */
+export const punctual = actor({
+  ...config,
+  actions: {
+    ...config.actions,
+    async expect(c, moment, count) {
+      for (let n = 0; n < count; n += 1) void c.schedule.at(moment, "due");
+      await c.flush();
+    },
+    due(_c, { scheduledAt }) {
+      lateness.push(performance.timeOrigin + performance.now() - scheduledAt);
+    },
+  },
+});

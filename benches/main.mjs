@@ -17,11 +17,14 @@ const GROUPS = [
   "ordinary",
   "threads",
   "durable",
+  "queue",
   "life",
   "memory",
   "sql",
   "start",
   "states",
+  "schedules",
+  "testing",
 ];
 const REPETITIONS = 5;
 const QUICK_SHARE = 0.005;

@@ -16,9 +16,11 @@ export function actor<
   A = Record<never, never>,
   IA = Record<never, never>,
   D = unknown,
+  N extends string = never,
+  Q = Record<never, never>,
   DB = undefined,
 >(
-  config: ActorConfig<S, V, I, In, A, IA, D, DB>,
+  config: ActorConfig<S, V, I, In, A, IA, D, N, Q, DB>,
 ): ActorDefinition<{
   state: S;
   vars: V;
@@ -27,6 +29,7 @@ export function actor<
   db: DB;
   actions: A;
   internalActions: IA;
+  queues: Q;
 }> {
   return defineActor(config);
 }

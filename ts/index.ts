@@ -15,6 +15,7 @@ export {
   type UserErrorOptions,
 } from "./errors";
 export type { BaseLogger, LoggingOptions, LogLevel, LogLine, LogSink } from "./log";
+export { queue } from "./queue/define";
 export {
   type ActorList,
   type ListOptions,

@@ -88,7 +88,7 @@ export class Logging {
     try {
       this.#sink(full);
     } catch (error) {
-      toStderr({ level: "error", time, msg: "the sink of the log failed", error });
+      toStderr({ level: "error", time, msg: "the sink of the log failed", err: error });
     }
   }
 }

@@ -12,7 +12,7 @@ const GROUP = 64;
 const STATE_BYTES = 128;
 
 /** SQLite alone: rows in savepoints of their own, in groups, with the settings of the store. */
-const groupCommit = (folder) => ({
+export const groupCommit = (folder) => ({
   what: `SQLite alone, groups of ${GROUP}`,
   operations: 100 * GROUP,
   body(operations) {

@@ -1,7 +1,8 @@
 // What must be there before anything can run: npm packages, the native addon, the compiled
 // TypeScript. Each is made only when it is missing or stale.
 
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { digest, filesUnder, isFresh, stamp, unstamp } from "./fresh.mjs";
 import { writeModule } from "./modules.mjs";
 import { inRoot, npm, ROOT, tool } from "./paths.mjs";
@@ -14,7 +15,16 @@ const NODE_AT_LEAST = [20, 17];
 export const GENERATED = ["index.js", "index.d.ts"];
 
 /** What can be imported of the package; each as an ES module too. */
-const ENTRIES = ["index", "db/index", "db/drizzle/index", "native/index"];
+const ENTRIES = ["index", "db/index", "db/drizzle/index", "native/index", "testing"];
+
+/**
+ * Files of npm packages that are published inside `dist/`. As a dependency, cbor-x would bring a
+ * native part that has an install script and is never used here.
+ */
+const BUNDLED = [
+  ["cbor-x/dist/index-no-eval.cjs", "codec/vendor/cbor-x.cjs"],
+  ["cbor-x/LICENSE", "codec/vendor/cbor-x.LICENSE"],
+];
 
 function nodeIsRecentEnough() {
   const [major, minor] = process.versions.node.split(".").map(Number);
@@ -109,7 +119,13 @@ export function native(steps, profile) {
   });
 }
 
-/** Compiles `ts/` to `dist/`. */
+/** Copies a file, without naming a source map that is not copied with it. */
+function bundle(from, to) {
+  mkdirSync(path.dirname(to), { recursive: true });
+  writeFileSync(to, readFileSync(from, "utf8").replace(/^\/\/# sourceMappingURL=.*\n?/m, ""));
+}
+
+/** Compiles `ts/` to `dist/`, and puts what is bundled there. */
 export function typescript(steps) {
   return steps.step("TypeScript", async (progress) => {
     const inputs = digest(
@@ -117,6 +133,7 @@ export function typescript(steps) {
         "ts",
         "tsconfig.json",
         "index.d.ts",
+        "scripts/lib/build.mjs",
         "scripts/lib/modules.mjs",
         "package-lock.json",
       ),
@@ -128,6 +145,7 @@ export function typescript(steps) {
     rmSync(inRoot("dist"), { recursive: true, force: true });
     await execute([...tool("typescript", "tsc"), "-p", "tsconfig.json"], { cwd: ROOT, progress });
     for (const entry of ENTRIES) writeModule(inRoot("dist", entry));
+    for (const [from, to] of BUNDLED) bundle(inRoot("node_modules", from), inRoot("dist", to));
     stamp("ts", inputs, outputs());
     return "";
   });

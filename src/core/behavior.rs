@@ -177,8 +177,9 @@ pub enum ActorEvent {
     },
     /// Run the author's `run`; answered when it ended.
     Run {
-        /// Answered when it ended.
-        reply: Reply<()>,
+        /// Answered when it ended: `false` when the moment that it was woken for is to
+        /// come once more.
+        reply: Reply<bool>,
     },
     /// Run an action. The author's side says [`ActorContext::begin_call`] when
     /// it begins and [`ActorContext::finish_call`] when it ended.

@@ -14,57 +14,15 @@ use super::actor::lifecycle::{LifecycleError, StopReason};
 use super::actor::save_queue::SaveRequest;
 use super::actor::waits::WaitId;
 use super::actor::{Actor, InPlace, WorkRegion};
-use super::behavior::{BehaviorFactory, CallId, Caller, Reply, StateDelta};
+use super::behavior::{CallId, Reply, StateDelta};
 use super::config::ActorConfig;
-use super::host::Host;
 use super::identity::Identity;
 use super::messages::ActorQueue;
-use super::runtime::Runtime;
+pub use super::parts::{ActorParts, Admission, CallRequest};
 use super::schedule::ActorSchedule;
 use crate::error::{ActorSpecifier, Error, Result};
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
-use crate::store::ActorStoreRef;
 use crate::time::Duration;
-
-/// Everything that a generation is made of.
-pub struct ActorParts {
-    /// Who it is.
-    pub identity: Identity,
-    /// What the author wrote.
-    pub factory: Arc<dyn BehaviorFactory>,
-    /// Where it is kept.
-    pub store: ActorStoreRef,
-    /// The place that it runs in.
-    pub host: Arc<dyn Host>,
-    /// What all actors of that place share.
-    pub runtime: Arc<Runtime>,
-}
-
-/// A call of an action.
-#[derive(Debug)]
-pub struct CallRequest {
-    /// The action.
-    pub name: String,
-    /// Its encoded arguments.
-    pub args: Bytes,
-    /// Who calls.
-    pub caller: Caller,
-    /// A number by which whoever submitted the call knows it; 0 for none.
-    pub origin: u64,
-    /// Answered once.
-    pub reply: Reply<Bytes>,
-}
-
-/// Whether a generation takes a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
-    /// It does.
-    Open,
-    /// It does not, and another generation will: wait for it.
-    Wait,
-    /// The actor is being destroyed.
-    Gone,
-}
 
 /// The handle on one generation of one actor.
 #[derive(Clone)]

@@ -9,8 +9,10 @@
 //! 3. A message ends once: by [`ReceivedMessage::complete`] or by
 //!    [`ReceivedMessage::release`].
 
+mod told;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -227,7 +229,9 @@ impl ActorQueue {
         &self,
         change: impl FnOnce(&mut Queue, Moment) -> Result<(T, Change), QueueError>,
     ) -> BoxFuture<'static, Result<T>> {
-        changed(&self.0, change)
+        let (reply, outcome) = Reply::channel();
+        self.0.change_queue(reply, change);
+        outcome.boxed()
     }
 
     /// Waits for the outcome of a wait, or for its signal.
@@ -280,15 +284,6 @@ impl Drop for Wait {
     }
 }
 
-fn changed<T: Send + 'static>(
-    actor: &Arc<Actor>,
-    change: impl FnOnce(&mut Queue, Moment) -> Result<(T, Change), QueueError>,
-) -> BoxFuture<'static, Result<T>> {
-    let (reply, outcome) = Reply::channel();
-    actor.change_queue(reply, change);
-    outcome.boxed()
-}
-
 /// A message that was received.
 #[derive(Debug)]
 pub struct ReceivedMessage {
@@ -316,8 +311,9 @@ impl ReceivedMessage {
     /// `queue/already_completed` when it is over, `actor/stopping` or `storage/*` when that
     /// could not be stored.
     pub fn complete(&self, response: Option<Bytes>) -> BoxFuture<'static, Result<()>> {
-        let Delivery { id, deliveries, .. } = self.delivery;
-        self.end(move |queue, at| queue.complete(id, deliveries, response, at))
+        let (reply, outcome) = Reply::channel();
+        self.complete_told(response, reply);
+        outcome.boxed()
     }
 
     /// Gives it back, so that it waits again, for `delay` or as the policy of its name
@@ -331,33 +327,8 @@ impl ReceivedMessage {
         delay: Option<Duration>,
         error: Option<String>,
     ) -> BoxFuture<'static, Result<()>> {
-        let Delivery { id, deliveries, .. } = self.delivery;
-        self.end(move |queue, at| queue.release(id, deliveries, delay, error.as_deref(), at))
-    }
-
-    fn end(
-        &self,
-        end: impl FnOnce(&mut Queue, Moment) -> Result<Change, QueueError>,
-    ) -> BoxFuture<'static, Result<()>> {
-        let refusal = if !self.delivery.completable {
-            Some(QueueError::CompleteNotConfigured { name: self.delivery.name.to_string() })
-        } else if self.is_over.swap(true, Ordering::Relaxed) {
-            Some(QueueError::AlreadyCompleted)
-        } else {
-            None
-        };
-        if let Some(refusal) = refusal {
-            return futures::future::ready(Err(refusal.into())).boxed();
-        }
-        let is_over = Arc::clone(&self.is_over);
-        let ended = changed(&self.actor, |queue, at| Ok(((), end(queue, at)?)));
-        async move {
-            let ended = ended.await;
-            if ended.is_err() {
-                is_over.store(false, Ordering::Relaxed);
-            }
-            ended
-        }
-        .boxed()
+        let (reply, outcome) = Reply::channel();
+        self.release_told(delay, error, reply);
+        outcome.boxed()
     }
 }

@@ -8,6 +8,7 @@ pub mod host;
 pub mod identity;
 pub mod kv;
 pub mod messages;
+mod parts;
 pub mod queue;
 pub mod runtime;
 pub mod schedule;

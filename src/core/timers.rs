@@ -8,8 +8,8 @@
 //!    nothing due, and arms again. So an actor keeps at most a few entries here,
 //!    however often its deadlines move.
 //! 3. The heap holds weak references only: an actor that is gone is skipped. What is
-//!    left of it, the room that it took, is given back before such entries are half
-//!    of the heap.
+//!    left of it, the room that it took, is given back at its deadline, or before the
+//!    heap is more than twice as large as what lived when that was last looked at.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -139,7 +139,10 @@ impl NodeBehavior {
         match event {
             ActorEvent::Hook { hook, reply } => Job::Hook { actor, hook, reply },
             ActorEvent::Run { reply } => Job::Run { actor, reply },
-            ActorEvent::Action { call, name, args, caller, origin, .. } => {
+            ActorEvent::Action { call, name, args, fire: Some(fire), .. } => {
+                Job::Fired { actor, call, name, args, fire }
+            }
+            ActorEvent::Action { call, name, args, caller, origin, fire: None } => {
                 let origin = origin::ticket_within(self.hub.environment(), origin);
                 Job::Action { actor, call, name, args, caller, origin }
             }

@@ -17,7 +17,9 @@ use super::error::{invalid_state, thrown};
 use super::guard::trip;
 use super::hub::Hub;
 use super::kv::Kv;
+use super::queue::Queue;
 use super::runtime;
+use super::schedule::Schedule;
 use super::sql::JsNativeDatabase;
 use crate::core::context::ActorContext as CoreContext;
 use crate::error::Result;
@@ -134,6 +136,20 @@ impl ActorContext {
     pub fn sql(&self) -> JsNativeDatabase {
         trip();
         JsNativeDatabase::new(self.inner.sql(), Arc::clone(&self.hub))
+    }
+
+    /// What the actor is to do later.
+    #[napi(catch_unwind)]
+    pub fn schedule(&self) -> Schedule {
+        trip();
+        Schedule::new(self.inner.schedule(), Arc::clone(&self.hub))
+    }
+
+    /// The actor's messages.
+    #[napi(catch_unwind)]
+    pub fn queue(&self) -> Queue {
+        trip();
+        Queue::new(self.inner.queue(), Arc::clone(&self.hub))
     }
 
     /// Asks for a save of the state.
@@ -267,7 +283,7 @@ pub(super) fn settle_with(
     future: impl Future<Output = Result<Option<bytes::Bytes>>> + Send + 'static,
 ) {
     let reply = super::host::settles(hub, number(ticket));
-    match runtime::spawner() {
+    match hub.spawner() {
         Ok(spawner) => {
             // A task that panics drops the reply, which answers.
             spawner.spawn("settle", async move { reply.send(future.await) });

@@ -27,7 +27,7 @@ use napi_derive::napi;
 
 use super::guard::{contained, trip};
 use super::hub::{Hub, Wake};
-use super::{error, host, log};
+use super::{error, host, log, trial};
 use crate::core::actor::WorkRegion;
 use crate::core::behavior::{Reply, StateDelta};
 use crate::core::context::ActorContext;
@@ -88,7 +88,7 @@ pub(super) enum Pending {
     /// A hook.
     Hook(Reply<Option<Bytes>>),
     /// The author's `run`.
-    Run(Reply<()>),
+    Run(Reply<bool>),
     /// The encoded state.
     Serialize(Reply<Vec<StateDelta>>),
 }
@@ -98,7 +98,8 @@ impl Pending {
     pub(super) fn answer(self, result: crate::error::Result<Option<Bytes>>) {
         match self {
             Self::Hook(reply) => reply.send(result),
-            Self::Run(reply) => reply.send(result.map(drop)),
+            // A byte that is zero says that it is to be woken once more.
+            Self::Run(reply) => reply.send(result.map(|bytes| bytes.as_deref() != Some(&[0]))),
             Self::Serialize(reply) => {
                 let deltas =
                     |bytes: Option<Bytes>| bytes.map(StateDelta::ActorState).into_iter().collect();
@@ -252,6 +253,7 @@ fn end(hub: &Arc<Hub>) {
     log::set_level(hub, tracing::level_filters::LevelFilter::OFF);
     let environment = hub.environment();
     host::environment_gone(environment);
+    trial::end_trials(environment);
     for job in queued {
         job.refuse();
     }
@@ -269,6 +271,9 @@ fn end(hub: &Arc<Hub>) {
         for pending in jobs.into_values() {
             pending.answer(Err(error::environment_gone()));
         }
+    }
+    if let Some(lockstep) = hub.lockstep() {
+        lockstep.end();
     }
     drop(removed);
 }

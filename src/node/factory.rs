@@ -3,24 +3,40 @@
 //! Rust reads which functions there are and keeps none of them: the JavaScript
 //! half keeps them under the factory's number.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use napi::bindgen_prelude::{JsObjectValue, Object};
 use napi::{Env, ValueType};
 use napi_derive::napi;
 
-use super::env::{next_number, to_js};
+use super::env::{next_number, number, to_js};
 use super::error::{invalid_argument, thrown};
 use super::guard::trip;
 use crate::core::behavior::Hooks;
 use crate::core::config::{ActorConfig, ActorConfigInput, Durability, InspectorTab};
+use crate::core::queue::{Backoff, QueuePolicy};
 use crate::error::Error;
+use crate::time::Duration;
 
 /// An action, for display.
 #[napi(object)]
 pub struct JsActionDefinition {
     /// What callers say.
     pub name: String,
+}
+
+/// What becomes of messages of one name that are not completed.
+#[napi(object)]
+pub struct JsQueuePolicy {
+    /// The name that messages are sent under.
+    pub name: String,
+    /// After how many deliveries a message is given up, from 1; absent for never.
+    pub max_deliveries: Option<u32>,
+    /// The pause after the first delivery; absent for none.
+    pub backoff_initial_ms: Option<f64>,
+    /// The longest pause; absent for the first.
+    pub backoff_max_ms: Option<f64>,
 }
 
 /// A tab of the inspector.
@@ -77,6 +93,7 @@ pub struct JsActorConfig {
     pub connection_liveness_timeout_ms: Option<u32>,
     pub connection_liveness_interval_ms: Option<u32>,
     pub max_queue_size: Option<u32>,
+    pub queue_policies: Option<Vec<JsQueuePolicy>>,
     pub max_schedules: Option<u32>,
     pub max_queue_message_size: Option<u32>,
     pub max_incoming_message_size: Option<u32>,
@@ -164,6 +181,16 @@ fn hooks(callbacks: &Object<'_>) -> napi::Result<Hooks> {
     })
 }
 
+fn policy(given: JsQueuePolicy) -> (String, QueuePolicy) {
+    let span = |ms: f64| Duration::from_millis(number(ms.ceil()));
+    let backoff = given.backoff_initial_ms.map(|initial| Backoff {
+        initial: span(initial),
+        max: span(given.backoff_max_ms.unwrap_or(initial)),
+    });
+    let max_deliveries = given.max_deliveries.and_then(NonZeroU32::new);
+    (given.name, QueuePolicy { max_deliveries, backoff })
+}
+
 fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
     let durability = match given.durability.as_deref() {
         None | Some("interval") => Durability::Interval,
@@ -209,7 +236,7 @@ fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
         connection_liveness_timeout_ms: given.connection_liveness_timeout_ms,
         connection_liveness_interval_ms: given.connection_liveness_interval_ms,
         max_queue_size: given.max_queue_size,
-        queue_policies: Default::default(),
+        queue_policies: given.queue_policies.unwrap_or_default().into_iter().map(policy).collect(),
         max_schedules: given.max_schedules,
         max_queue_message_size: given.max_queue_message_size,
         max_incoming_message_size: given.max_incoming_message_size,

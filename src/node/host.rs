@@ -45,7 +45,7 @@ pub(super) struct Opened {
     /// Tells apart the hosts, of which each may have been opened several times.
     home: u64,
     /// It is being shut down: nothing more is let in through it.
-    leaving: Arc<AtomicBool>,
+    pub(super) leaving: Arc<AtomicBool>,
 }
 
 impl Opened {
@@ -102,11 +102,16 @@ pub(super) fn leave(
     settle_with(&hub, ticket, async move {
         let departure = parted.await;
         // Until now the end of the environment had to find it.
-        let ended = HOSTS.lock().as_mut().and_then(|hosts| hosts.remove(&number(host)));
-        drop(ended);
+        forget(host);
         Ok(Some(encoded(&to(&departure))))
     });
     Ok(())
+}
+
+/// An opening has ended.
+pub(super) fn forget(host: f64) {
+    let ended = HOSTS.lock().as_mut().and_then(|hosts| hosts.remove(&number(host)));
+    drop(ended);
 }
 
 /// A reply that settles a ticket.
@@ -184,7 +189,7 @@ pub fn open_host(env: &Env, environment: f64, config: String, ticket: f64) -> na
 }
 
 /// Keeps what was opened under a number, and gives the number of its home.
-fn keep(id: u64, host: Arc<EmbeddedHost>, hub: &Arc<Hub>) -> u64 {
+pub(super) fn keep(id: u64, host: Arc<EmbeddedHost>, hub: &Arc<Hub>) -> u64 {
     let mut hosts = HOSTS.lock();
     let hosts = hosts.get_or_insert_default();
     let same = hosts.values().find(|opened| Arc::ptr_eq(&opened.host, &host));

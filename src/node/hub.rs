@@ -11,11 +11,15 @@
 //! 4. Nothing is called out to, and nothing dropped, under the lock.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::job::Job;
+use super::lockstep::Lockstep;
+use super::runtime;
+use crate::core::spawner::Spawner;
+use crate::error::Error;
 
 /// How many jobs JavaScript takes in one crossing at most.
 pub(super) const TAKEN_AT_ONCE: usize = 256;
@@ -30,6 +34,8 @@ pub(super) type Wake = Arc<dyn Fn() -> bool + Send + Sync>;
 pub(super) struct Hub {
     environment: u64,
     state: Mutex<State>,
+    /// Set by the first test runtime of the environment.
+    lockstep: OnceLock<Arc<Lockstep>>,
 }
 
 struct State {
@@ -57,12 +63,44 @@ impl Hub {
             logs: 0,
             lost_logs: 0,
         };
-        Self { environment, state: Mutex::new(state) }
+        Self { environment, state: Mutex::new(state), lockstep: OnceLock::new() }
     }
 
     /// The number of its environment.
     pub(super) fn environment(&self) -> u64 {
         self.environment
+    }
+
+    /// From now on JavaScript and Rust go by turns.
+    ///
+    /// # Errors
+    ///
+    /// `core/internal_error` when the system gives no thread.
+    pub(super) fn go_in_lockstep(self: &Arc<Self>) -> Result<(), Error> {
+        if self.lockstep.get().is_none() {
+            // Only the thread of the environment sets it, so it is still empty.
+            drop(self.lockstep.set(Lockstep::new(Arc::downgrade(self))?));
+        }
+        Ok(())
+    }
+
+    /// How JavaScript and Rust go by turns, if they do.
+    pub(super) fn lockstep(&self) -> Option<&Arc<Lockstep>> {
+        self.lockstep.get()
+    }
+
+    /// Has JavaScript take, whether anything is queued or not.
+    pub(super) fn call(&self) {
+        let wake = self.state.lock().ask();
+        self.ring(wake);
+    }
+
+    /// Where tasks begin that JavaScript waits for.
+    pub(super) fn spawner(&self) -> Result<&Spawner, Error> {
+        match self.lockstep.get() {
+            Some(lockstep) => Ok(lockstep.spawner()),
+            None => runtime::spawner(),
+        }
     }
 
     /// Queues a job and wakes JavaScript where nobody has; a dead hub gives the

@@ -25,6 +25,7 @@ use crate::core::behavior::{
     CallId, Caller, Hook, Reply, SerializeReason, StateDelta, StopOutcome,
 };
 use crate::core::context::ActorContext;
+use crate::core::schedule::FireInfo;
 use crate::error::{Error, Result};
 
 /// The name of each kind and how many fields follow `kind, actor, ticket`. The
@@ -44,6 +45,7 @@ pub(super) const FIELDS: &[(&str, usize)] = &[
     ("LOG", 5),
     ("FORGOTTEN", 1),
     ("BEGIN", 0),
+    ("FIRED", 3),
 ];
 
 /// One thing for JavaScript to do or to know.
@@ -54,10 +56,13 @@ pub(super) enum Job {
     /// Run a hook.
     Hook { actor: u64, hook: Hook, reply: Reply<Option<Bytes>> },
     /// Run the author's `run`.
-    Run { actor: u64, reply: Reply<()> },
+    Run { actor: u64, reply: Reply<bool> },
     /// Run an action. `origin` is the ticket of whoever submitted it, if that
     /// was the same environment, else 0.
     Action { actor: u64, call: CallId, name: String, args: Bytes, caller: Caller, origin: u64 },
+    /// Run an action because of a schedule. A kind of its own, so that no other call
+    /// has a field more.
+    Fired { actor: u64, call: CallId, name: String, args: Bytes, fire: FireInfo },
     /// A call that its caller holds may begin.
     Begin { actor: u64, call: CallId },
     /// Nobody waits for an action any more.
@@ -101,6 +106,7 @@ impl Job {
             | Self::Hook { actor, .. }
             | Self::Run { actor, .. }
             | Self::Action { actor, .. }
+            | Self::Fired { actor, .. }
             | Self::Begin { actor, .. }
             | Self::Cancel { actor, .. }
             | Self::Serialize { actor, .. }
@@ -122,6 +128,7 @@ impl Job {
             // Its caller is answered when the generation breaks; the others
             // only tell what nobody is left to hear.
             Self::Action { .. }
+            | Self::Fired { .. }
             | Self::Start { .. }
             | Self::Begin { .. }
             | Self::Cancel { .. }
@@ -256,6 +263,7 @@ pub(super) enum Kind {
     Log,
     Forgotten,
     Begin,
+    Fired,
 }
 
 /// The number of a caller's kind.
@@ -299,6 +307,7 @@ mod tests {
             Kind::Log,
             Kind::Forgotten,
             Kind::Begin,
+            Kind::Fired,
         ];
 
         assert_eq!(kinds.len(), FIELDS.len());

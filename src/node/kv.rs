@@ -115,7 +115,7 @@ fn copied(bytes: &Uint8Array) -> Bytes {
 }
 
 /// See invariant 2.
-fn packed<'a>(values: impl Iterator<Item = Option<&'a [u8]>>) -> Result<Bytes> {
+pub(super) fn packed<'a>(values: impl Iterator<Item = Option<&'a [u8]>>) -> Result<Bytes> {
     let mut out = BytesMut::new();
     for value in values {
         let Some(value) = value else {

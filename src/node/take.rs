@@ -19,8 +19,10 @@ use super::env::{self, Pending, next_number};
 use super::guard::trip;
 use super::hub::Hub;
 use super::job::{FIELDS, Job, Kind, Records, caller_number};
+use super::schedule::kind_label;
 use crate::core::behavior::{Hook, SerializeReason, StopOutcome};
 use crate::core::identity::Identity;
+use crate::core::schedule::FireInfo;
 use crate::ids::KeyPart;
 
 /// The jobs that wait, as one flat array of records, or null when there are none.
@@ -29,6 +31,9 @@ use crate::ids::KeyPart;
 pub fn take(env: &Env, environment: f64) -> napi::Result<Option<Array<'_>>> {
     trip();
     let Some(hub) = env::hub(environment) else { return Ok(None) };
+    if let Some(lockstep) = hub.lockstep() {
+        lockstep.settle();
+    }
     let jobs = hub.take();
     if jobs.is_empty() {
         return Ok(None);
@@ -85,6 +90,14 @@ fn write(hub: &Arc<Hub>, to: &mut Records, job: Job) -> napi::Result<()> {
             to.bytes(Some(&args))?;
             to.small(caller_number(caller))?;
             to.number(origin)
+        }
+        Job::Fired { actor, call, name, args, fire } => {
+            let Some(context) = env::context(env::to_js(actor)) else { return Ok(()) };
+            context.begin_call(call);
+            to.begin(Kind::Fired, actor, call.0)?;
+            to.text(&name)?;
+            to.bytes(Some(&args))?;
+            to.text(&fire_info(&fire))
         }
         Job::Begin { actor, call } => {
             let Some(context) = env::context(env::to_js(actor)) else { return Ok(()) };
@@ -154,6 +167,22 @@ fn arguments(hook: &Hook) -> (Option<&Bytes>, bool) {
             (None, false)
         }
     }
+}
+
+/// Why a schedule has an action run, as JSON; the name is left out where there is none.
+fn fire_info(fire: &FireInfo) -> String {
+    let FireInfo { kind, id, name, scheduled_at, fired_at, attempt } = fire;
+    let mut info = json!({
+        "kind": kind_label(*kind),
+        "id": id,
+        "scheduledAt": scheduled_at,
+        "firedAt": fired_at,
+        "attempt": attempt,
+    });
+    if let Some(name) = name {
+        info["name"] = json!(name);
+    }
+    info.to_string()
 }
 
 /// How a generation ended, and with which error.

@@ -2,11 +2,12 @@
 //!
 //! Whoever listens is kept by the JavaScript half, which calls them when
 //! [`CancellationToken::cancel`] says that it was the first: Rust holds no
-//! JavaScript function.
+//! JavaScript function. What waits in Rust listens by itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use napi_derive::napi;
+use tokio_util::sync::CancellationToken as Signal;
 
 use super::guard::trip;
 
@@ -14,6 +15,8 @@ use super::guard::trip;
 #[napi]
 pub struct CancellationToken {
     cancelled: AtomicBool,
+    /// For what waits on the Rust side.
+    signal: Signal,
 }
 
 #[napi]
@@ -23,7 +26,7 @@ impl CancellationToken {
     #[allow(clippy::new_without_default, reason = "it is made from JavaScript only")]
     pub fn new() -> Self {
         trip();
-        Self { cancelled: AtomicBool::new(false) }
+        Self { cancelled: AtomicBool::new(false), signal: Signal::new() }
     }
 
     /// Whether it is cancelled.
@@ -37,6 +40,17 @@ impl CancellationToken {
     #[napi(catch_unwind)]
     pub fn cancel(&self) -> bool {
         trip();
-        !self.cancelled.swap(true, Ordering::AcqRel)
+        let first = !self.cancelled.swap(true, Ordering::AcqRel);
+        if first {
+            self.signal.cancel();
+        }
+        first
+    }
+}
+
+impl CancellationToken {
+    /// What a wait on the Rust side listens to.
+    pub(super) fn token(&self) -> Signal {
+        self.signal.clone()
     }
 }

@@ -17,7 +17,7 @@ use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, OpenFlags};
 
 use super::stats::Counters;
-use super::{StoreError, schema};
+use super::{KeptMemory, StoreError, schema};
 
 /// More statements than the store has, so that none is ever prepared twice.
 const WRITER_STATEMENTS: usize = 128;
@@ -37,6 +37,8 @@ pub(super) enum Database {
     File(PathBuf),
     /// Memory. Each connection would be a database of its own, so there is one.
     Memory,
+    /// Memory that outlives its connections. It has one connection at a time too.
+    Kept(KeptMemory),
 }
 
 /// The connection that writes.
@@ -73,6 +75,7 @@ impl Database {
         match self {
             Self::File(path) => path.display().to_string(),
             Self::Memory => ":memory:".to_owned(),
+            Self::Kept(memory) => memory.label().to_owned(),
         }
     }
 
@@ -84,6 +87,7 @@ impl Database {
         let opened = match self {
             Self::File(path) => Connection::open_with_flags(path, flags),
             Self::Memory => Connection::open_in_memory_with_flags(flags),
+            Self::Kept(memory) => memory.connect(),
         };
         let sqlite = opened.map_err(|error| self.fault(&error))?;
         // Before the settings, some of which write.

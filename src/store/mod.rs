@@ -29,8 +29,10 @@ mod file;
 mod folder;
 mod group;
 mod job;
+mod kept;
 mod kv;
 mod messages;
+mod mishaps;
 mod options;
 mod place;
 mod queue;
@@ -54,10 +56,12 @@ pub use self::error::StoreError;
 pub use self::faults::Faults;
 pub use self::file::{ActorFile, FileFaults, FileLimits, FileStats, FileStep, PromotionStep, Turn};
 pub use self::job::Created;
+pub use self::kept::KeptMemory;
 pub use self::kv::{KeyRange, KvQuery};
 pub use self::messages::{
     DeadLetter, DeadRow, MessageId, MessageRow, QueueOp, QueueRows, SentKeyRow,
 };
+pub use self::mishaps::{CrashPoint, Mishaps};
 pub use self::options::{StoreLimits, StoreLocation, StoreObserver, StoreOptions};
 pub use self::schedule::{
     FaultRow, FireKind, FireRow, FireState, HistoryResult, HistoryRow, InvalidRow, RetryRow,

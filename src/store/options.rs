@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::faults::Faults;
 use super::file::{FileFaults, FileLimits};
-use super::{ActorNumber, StoreError};
+use super::{ActorNumber, KeptMemory, StoreError};
 use crate::ids::Generation;
 use crate::time::Clock;
 
@@ -17,6 +17,8 @@ pub enum StoreLocation {
     Folder(PathBuf),
     /// Memory; everything is gone with the store. "Durable" means committed here.
     Memory,
+    /// Memory that a later store finds again.
+    Kept(KeptMemory),
 }
 
 /// How much a store takes at once.
@@ -53,6 +55,10 @@ pub struct StoreOptions {
     pub readers: usize,
     /// How many files of actors are open at once, and how many threads serve them.
     pub files: FileLimits,
+    /// In a test runtime the writer serves one job at a time, each when
+    /// [`super::SharedStore::serve_one`] says so; this is called, on its thread, when
+    /// something waits. Absent everywhere else.
+    pub waits_for_turn: Option<Arc<dyn Fn() + Send + Sync>>,
     /// Faults to come; only tests have any.
     pub faults: Faults,
     /// Faults of actor files to come; only tests have any.
@@ -68,6 +74,7 @@ impl StoreOptions {
             limits: StoreLimits::default(),
             readers: 2,
             files: FileLimits::default(),
+            waits_for_turn: None,
             faults: Faults::default(),
             file_faults: FileFaults::default(),
         }

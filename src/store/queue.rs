@@ -12,6 +12,7 @@
 //!    of them have been answered.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -47,6 +48,10 @@ pub(super) struct Queue {
     state: Mutex<State>,
     /// Told when there may be something to do.
     came: Condvar,
+    /// Told when the writer's turn is over.
+    served: Condvar,
+    /// Called when something waits for its turn; absent where nothing has to.
+    waits_for_turn: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 struct State {
@@ -58,10 +63,28 @@ struct State {
     closing: bool,
     /// Whether a test holds the writer.
     held: bool,
+    /// Only where jobs wait for their turn. Set by `serve_one`, and by the writer, which
+    /// asks for the next one when it has answered.
+    turn: Turn,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// The writer has to wait.
+    Others,
+    /// It may take one job.
+    Writers,
+    /// It serves that.
+    Taken,
 }
 
 impl Queue {
-    pub(super) fn new(limit_bytes: usize) -> Self {
+    /// `waits_for_turn` as in the options of the store.
+    pub(super) fn new(
+        limit_bytes: usize,
+        waits_for_turn: Option<Arc<dyn Fn() + Send + Sync>>,
+    ) -> Self {
         let state = State {
             jobs: VecDeque::new(),
             waiting_bytes: 0,
@@ -69,8 +92,10 @@ impl Queue {
             refusal: None,
             closing: false,
             held: false,
+            turn: Turn::Others,
         };
-        Self { limit_bytes, state: Mutex::new(state), came: Condvar::new() }
+        let (came, served) = (Condvar::new(), Condvar::new());
+        Self { limit_bytes, waits_for_turn, state: Mutex::new(state), came, served }
     }
 
     /// Takes a write. One that is refused is answered here, on the caller's thread.
@@ -115,6 +140,9 @@ impl Queue {
 
     /// Waits for something to do, at most for `patience`.
     pub(super) fn next(&self, limit: GroupLimit, patience: Option<Duration>) -> Next {
+        if let Some(waits) = &self.waits_for_turn {
+            return self.next_by_turns(limit, waits.as_ref());
+        }
         let mut state = self.state.lock();
         loop {
             if state.held {
@@ -135,6 +163,53 @@ impl Queue {
                 return state.take(limit).unwrap_or(Next::Idle);
             }
         }
+    }
+
+    /// The same, one job for each turn. Who closes does not wait for its turn.
+    fn next_by_turns(&self, limit: GroupLimit, waits: &dyn Fn()) -> Next {
+        let one = GroupLimit { batches: 1, ..limit };
+        let mut state = self.state.lock();
+        if state.turn == Turn::Taken {
+            state.turn = Turn::Others;
+            self.served.notify_all();
+        }
+        let mut is_told = false;
+        loop {
+            if state.turn == Turn::Writers || state.closing {
+                if let Some(next) = state.take(one) {
+                    state.turn = Turn::Taken;
+                    return next;
+                }
+                if state.closing {
+                    state.turn = Turn::Others;
+                    self.served.notify_all();
+                    return Next::Closed;
+                }
+            } else if !state.jobs.is_empty() && !is_told {
+                is_told = true;
+                drop(state);
+                waits();
+                state = self.state.lock();
+                continue;
+            }
+            self.came.wait(&mut state);
+            is_told = false;
+        }
+    }
+
+    /// Gives the writer its turn, and blocks until it has served one job. False when none
+    /// waits.
+    pub(super) fn serve_one(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.jobs.is_empty() || state.closing || self.waits_for_turn.is_none() {
+            return false;
+        }
+        state.turn = Turn::Writers;
+        self.came.notify_one();
+        while state.turn != Turn::Others {
+            self.served.wait(&mut state);
+        }
+        true
     }
 
     /// Notes that these writes are about to be answered.
@@ -255,7 +330,6 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use bytes::Bytes;
     use parking_lot::Mutex;
@@ -291,7 +365,7 @@ mod tests {
 
     #[test]
     fn a_group_ends_at_its_count_and_the_rest_keeps_its_order() {
-        let (queue, answers) = (Queue::new(usize::MAX), Answers::default());
+        let (queue, answers) = (Queue::new(usize::MAX, None), Answers::default());
         for number in 1..=5 {
             queue.push(write(number, 0, &answers));
         }
@@ -303,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_group_ends_before_the_write_that_makes_it_too_heavy() {
-        let (queue, answers) = (Queue::new(usize::MAX), Answers::default());
+        let (queue, answers) = (Queue::new(usize::MAX, None), Answers::default());
         queue.push(write(1, 10, &answers));
         queue.push(write(2, 20_000, &answers));
         queue.push(write(3, 10, &answers));
@@ -315,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_reading_waits_for_what_came_before_it() {
-        let (queue, answers) = (Queue::new(usize::MAX), Answers::default());
+        let (queue, answers) = (Queue::new(usize::MAX, None), Answers::default());
         queue.push(write(1, 0, &answers));
         queue.push_read(Box::new(|_| ()));
         queue.push(write(2, 0, &answers));
@@ -327,7 +401,7 @@ mod tests {
 
     #[test]
     fn what_would_weigh_too_much_is_refused_and_room_comes_back() {
-        let (queue, answers) = (Queue::new(1_000), Answers::default());
+        let (queue, answers) = (Queue::new(1_000, None), Answers::default());
         queue.push(write(1, 500, &answers));
         queue.push(write(2, 500, &answers));
 
@@ -342,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_write_heavier_than_the_limit_is_taken_when_nothing_waits() {
-        let (queue, answers) = (Queue::new(1_000), Answers::default());
+        let (queue, answers) = (Queue::new(1_000, None), Answers::default());
 
         queue.push(write(1, 5_000, &answers));
 
@@ -351,7 +425,7 @@ mod tests {
 
     #[test]
     fn an_actor_is_pending_until_its_last_write_is_settled() {
-        let (queue, answers) = (Queue::new(usize::MAX), Answers::default());
+        let (queue, answers) = (Queue::new(usize::MAX, None), Answers::default());
         queue.push(write(1, 0, &answers));
         queue.push(write(1, 0, &answers));
 
@@ -365,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_closed_queue_serves_what_waits_and_takes_nothing_more() {
-        let (queue, answers) = (Queue::new(usize::MAX), Answers::default());
+        let (queue, answers) = (Queue::new(usize::MAX, None), Answers::default());
         queue.push(write(1, 0, &answers));
 
         queue.close();
@@ -378,7 +452,7 @@ mod tests {
 
     #[test]
     fn writes_are_taken_out_and_readings_stay() {
-        let (queue, answers) = (Queue::new(usize::MAX), Answers::default());
+        let (queue, answers) = (Queue::new(usize::MAX, None), Answers::default());
         queue.push(write(1, 0, &answers));
         queue.push_read(Box::new(|_| ()));
 

@@ -73,6 +73,7 @@ impl SharedStore {
         file::configure();
         let (folder, database) = match &location {
             StoreLocation::Memory => (None, Database::Memory),
+            StoreLocation::Kept(memory) => (None, Database::Kept(memory.clone())),
             StoreLocation::Folder(path) => {
                 let folder = Folder::acquire(path, options.clock.unix_ms())?;
                 folder.refuse_orphaned_log()?;
@@ -109,7 +110,8 @@ impl SharedStore {
             }
         };
         let store = Arc::new(database.clone());
-        let queue = Arc::new(Queue::new(options.limits.queue_bytes));
+        let queue =
+            Arc::new(Queue::new(options.limits.queue_bytes, options.waits_for_turn.clone()));
         let fence = Arc::new(Fence::new(epoch));
         let files = Files::new(
             &options,
@@ -344,6 +346,12 @@ impl SharedStore {
     /// What the files of actors have done so far.
     pub fn file_stats(&self) -> FileStats {
         self.shared.files.stats()
+    }
+
+    /// In a store that waits for its turn: serves one job and blocks until that is answered.
+    /// False when there is none. Not for a thread that the answers wait for.
+    pub fn serve_one(&self) -> bool {
+        self.shared.queue.serve_one()
     }
 
     /// Commits what was queued before, closes every connection and frees the

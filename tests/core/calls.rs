@@ -165,12 +165,16 @@ async fn a_call_whose_caller_holds_the_answer_is_handed_over_after_older_work() 
 async fn a_queued_call_that_takes_too_long_is_a_timeout_whether_it_began_or_not() {
     let fixture = Fixture::new().await;
     let actor = fixture.started().await;
+    let begun = actor.try_queue().unwrap();
+    actor.begin_call(begun);
     let held = actor.try_queue().unwrap();
 
     fixture.advance_ms(60_000).await;
 
-    assert_eq!(fixture.script.count("cancel_call"), 1);
-    assert_eq!(actor.finish_in_place(held), InPlace::Over, "its caller was answered");
+    assert_eq!(fixture.script.count("cancel_call"), 2);
+    for call in [begun, held] {
+        assert_eq!(actor.finish_in_place(call), InPlace::Over, "its caller was answered");
+    }
     assert_eq!(actor.internal_keep_awake_count(), 0);
     assert!(actor.try_admit().is_some(), "nothing waits any more");
 }

@@ -294,7 +294,7 @@ impl Behavior for Attached {
             ActorEvent::Hook { reply, .. } => {
                 reply.send(failure.map_or(Ok(None), Err));
             }
-            ActorEvent::Run { reply } => reply.send(failure.map_or(Ok(()), Err)),
+            ActorEvent::Run { reply } => reply.send(failure.map_or(Ok(true), Err)),
             ActorEvent::SerializeState { reply, .. } => {
                 let state = self.script.state.lock().take();
                 let deltas = state.into_iter().map(StateDelta::ActorState).collect();

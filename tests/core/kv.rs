@@ -204,6 +204,25 @@ async fn with_an_interval_a_key_is_durable_when_its_write_resolves() {
 }
 
 #[tokio::test]
+async fn with_an_interval_a_key_does_not_wait_for_a_state_that_has_changed() {
+    let config =
+        ActorConfig { durability: Durability::Interval, has_state: true, ..ActorConfig::default() };
+    let fixture = Fixture::with(config).await;
+    let actor = fixture.started().await;
+    fixture.script.hold("serialize_state_save");
+    actor.mark_dirty();
+
+    let mut written = actor.kv().put(entry("a", "1"));
+    fixture.settle().await;
+    assert!((&mut written).now_or_never().is_none(), "the turn has not ended");
+    actor.commit_rows().unwrap();
+
+    written.await.unwrap();
+    let stored = fixture.store.actor(fixture.row.number).kv_list(everything()).await.unwrap();
+    assert_eq!(stored, entry("a", "1"));
+}
+
+#[tokio::test]
 async fn nothing_is_written_when_one_entry_is_too_large() {
     let fixture = Fixture::new().await;
     let actor = fixture.started().await;

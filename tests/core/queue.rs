@@ -181,6 +181,30 @@ async fn a_delayed_message_comes_at_its_moment_and_is_the_alarm_until_then() {
 }
 
 #[tokio::test]
+async fn while_a_consumer_has_a_message_a_crash_is_answered_with_a_start_and_a_sleep_is_not() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    let alarms = || fixture.store.earliest_alarms(10);
+    send(&actor, message("job")).await;
+    assert_eq!(alarms().await.unwrap(), [], "what waits wakes nobody");
+
+    let first = take(&actor).await.unwrap();
+    assert_eq!(alarms().await.unwrap(), [(fixture.row.number, 1_000_000)]);
+    let done = first.complete(None);
+    actor.commit_rows();
+    done.await.unwrap();
+    send(&actor, message("job")).await;
+    let second = take(&actor).await.unwrap();
+    assert_eq!(second.delivery().id, MessageId(2));
+    let due = [(fixture.row.number, 1_000_000)];
+    assert_eq!(alarms().await.unwrap(), due, "the directory is not told of each message");
+
+    sleep_and_wake(&fixture, &actor).await;
+
+    assert_eq!(alarms().await.unwrap(), []);
+}
+
+#[tokio::test]
 async fn an_alarm_that_has_passed_is_not_left_to_a_sleeping_actor() {
     let fixture = Fixture::new().await;
     let actor = fixture.started().await;

@@ -17,7 +17,7 @@ async fn fixture(config: ActorConfig) -> Fixture {
 
 fn end_run(fixture: &Fixture, result: Result<()>) {
     let ActorEvent::Run { reply } = fixture.script.take("run") else { unreachable!() };
-    reply.send(result);
+    reply.send(result.map(|()| true));
 }
 
 fn sleepy() -> ActorConfig {

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::future::join_all;
 use greenroom::core::behavior::Reply;
 use greenroom::host::embedded::Address;
+use greenroom::time::Duration;
 
-use crate::place::{HERE, Place, call, get, or_create, within};
+use crate::place::{HERE, Place, call, config, counter, get, or_create, within};
+use crate::script::HOOKS;
 
 const THREADS: usize = 8;
 const CALLS: usize = 25;
@@ -80,6 +82,58 @@ async fn sleeps_between_two_hundred_calls_lose_and_reorder_none() {
     assert_eq!(place.script.seen("echo").len(), THREADS * CALLS + 1);
     assert_eq!(place.script.overlaps(), 0);
     assert_in_order(&place);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reloads_between_two_hundred_calls_lose_and_reorder_none() {
+    let place = Arc::new(Place::new().await);
+    place.running("a").await;
+
+    crowd(&place, move |place, thread, n| {
+        if n % 5 == thread % 5 {
+            place.host.reload(HERE, counter(), place.script.factory(HOOKS, config()));
+        }
+        let answer = place.call(get("a"), "echo", format!("{thread}:{n}"));
+        async move { assert!(answer.await.is_ok()) }
+    })
+    .await;
+
+    assert_eq!(place.script.seen("echo").len(), THREADS * CALLS + 1);
+    assert_eq!(place.script.overlaps(), 0);
+    assert_in_order(&place);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reloads_among_destroys_and_sleeps_answer_everybody() {
+    let place = Arc::new(Place::new().await);
+    let id = place.running("a").await;
+
+    crowd(&place, move |place, thread, n| {
+        if n % 5 == thread % 5 {
+            place.host.reload(HERE, counter(), place.script.factory(HOOKS, config()));
+        }
+        let destroys = (n % 7 == thread % 7).then(|| place.destroy(get("a")));
+        let slept = (n % 4 == thread % 4).then(|| place.sleep(id));
+        let answer = place.call(or_create("a"), "echo", format!("{thread}:{n}"));
+        async move {
+            if let Err(error) = answer.await {
+                assert!(error.is("actor", "stopping"), "{error}");
+            }
+            if let Some(destroys) = destroys {
+                destroys.await.unwrap();
+            }
+            if let Some(slept) = slept {
+                drop(slept.await);
+            }
+        }
+    })
+    .await;
+
+    assert_eq!(place.script.overlaps(), 0);
+    assert_in_order(&place);
+    place.host.reload(HERE, counter(), place.script.factory(HOOKS, config()));
+    within(place.host.shutdown(Duration::from_secs(5))).await;
+    assert_eq!(place.script.alive(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,9 +6,11 @@ use greenroom::core::actor::lifecycle::Intent;
 use greenroom::core::behavior::{Hooks, Reply, StopOutcome};
 use greenroom::core::host::Host;
 use greenroom::error::Error;
-use greenroom::host::embedded::Address;
+use greenroom::host::embedded::{Address, OpenOptions};
+use greenroom::store::StoreLocation;
+use greenroom::time::Clock;
 
-use crate::place::{HERE, Place, code, counter, get, key, or_create, within};
+use crate::place::{HERE, Place, code, counter, get, key, options, or_create, within};
 use crate::script::HOOKS;
 
 #[tokio::test]
@@ -24,6 +26,27 @@ async fn a_destroyed_actor_is_gone_and_its_key_is_free() {
     assert_eq!(code(place.call(Address::Id(id), "echo", "").await), "actor/not_found");
     assert_eq!(place.call(or_create("a"), "get", "").await.unwrap(), "new", "a fresh state");
     assert_ne!(place.resolve(get("a")).await.unwrap().id, id);
+}
+
+#[tokio::test]
+async fn who_creates_while_an_actor_that_is_known_by_its_id_is_deleted_is_the_creator() {
+    let clock = Clock::manual(1_000_000);
+    let options = OpenOptions { remembered: 0, ..options(StoreLocation::Memory, &clock) };
+    let place = Place::open_with(options, clock, HOOKS).await;
+    let old = place.resolve(or_create("a")).await.unwrap().id;
+    assert_eq!(place.host.remembered(), 0);
+    place.call(Address::Id(old), "echo", "").await.unwrap();
+    let destroyed = place.destroy(Address::Id(old));
+    while place.script.alive() > 0 {
+        tokio::task::yield_now().await;
+    }
+
+    let (reply, created) = Reply::channel();
+    place.host.create(counter(), key("a"), None, reply);
+
+    let row = within(created).await.unwrap();
+    assert_ne!(row.id, old);
+    assert!(destroyed.await.unwrap());
 }
 
 #[tokio::test]

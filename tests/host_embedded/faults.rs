@@ -6,7 +6,7 @@ use greenroom::store::StoreLocation;
 use greenroom::store::faults::{CommitFault, Faults};
 use greenroom::time::Clock;
 
-use crate::place::{HERE, Place, code, config, counter, get, options, or_create};
+use crate::place::{HERE, Place, code, config, counter, get, options, or_create, within};
 use crate::script::HOOKS;
 
 async fn faulty() -> (Place, Faults) {
@@ -39,6 +39,42 @@ async fn a_destroy_that_the_directory_refuses_is_told_and_can_be_repeated() {
     assert_eq!(place.call(get("a"), "get", "").await.unwrap(), "kept");
     assert!(place.destroy(get("a")).await.unwrap());
     assert_eq!(code(place.resolve(get("a")).await), "actor/not_found");
+}
+
+#[tokio::test]
+async fn a_generation_whose_row_could_not_be_deleted_was_not_the_end_of_its_actor() {
+    let (place, faults) = faulty().await;
+    place.running("a").await;
+    let last = place.script.newest();
+    place.script.hold("on_destroy");
+    let destroyed = place.destroy(get("a"));
+    place.until(|| place.script.waiting("on_destroy") == 1).await;
+    faults.fail_commits(1, CommitFault::Full);
+
+    place.script.release("on_destroy");
+
+    assert_eq!(code(destroyed.await), "storage/full");
+    assert!(!within(last.wait_for_destroy_completion()).await);
+}
+
+#[tokio::test]
+async fn a_generation_that_ends_after_its_store_was_not_the_end_of_its_actor() {
+    let (place, faults) = faulty().await;
+    place.running("a").await;
+    let last = place.script.newest();
+    place.running("b").await;
+    place.script.hold("on_destroy");
+    let destroyed = place.destroy(get("a"));
+    place.until(|| place.script.waiting("on_destroy") == 1).await;
+    faults.fail_reopens(100);
+    faults.fail_commits(1, CommitFault::SyncFailed { kept: false });
+    assert_eq!(code(place.call(get("b"), "set", "x").await), "storage/outcome_unknown");
+    assert_eq!(code(place.call(get("b"), "get", "").await), "storage/down");
+
+    place.script.release("on_destroy");
+
+    assert_eq!(code(destroyed.await), "storage/down");
+    assert!(!within(last.wait_for_destroy_completion()).await);
 }
 
 #[tokio::test]
@@ -106,4 +142,21 @@ async fn a_store_that_is_down_refuses_starts_with_its_error() {
     assert_eq!(code(place.call(get("a"), "get", "").await), "storage/down");
     assert_eq!(code(place.call(get("b"), "get", "").await), "storage/down");
     assert_eq!(code(place.destroy(get("b")).await), "storage/down");
+}
+
+#[tokio::test]
+async fn after_a_destroy_of_unknown_outcome_whoever_has_the_key_is_served() {
+    for kept in [true, false] {
+        let (place, faults) = faulty().await;
+        let id = place.running("a").await;
+        place.call(get("a"), "set", "kept").await.unwrap();
+        place.sleep(id).await.unwrap();
+        faults.fail_commits(1, CommitFault::SyncFailed { kept });
+
+        let destroyed = place.destroy(get("a")).await;
+        assert_eq!(code(destroyed), "storage/outcome_unknown");
+
+        let state = place.call(or_create("a"), "get", "").await.unwrap();
+        assert_eq!(state, if kept { "new" } else { "kept" }, "kept: {kept}");
+    }
 }

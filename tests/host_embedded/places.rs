@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use greenroom::core::behavior::{Behavior, BehaviorFactory, Hooks};
+use greenroom::core::config::ActorConfig;
+use greenroom::core::context::ActorContext;
 use greenroom::host::embedded::{Address, EmbeddedHost};
 use greenroom::ids::ActorName;
 use greenroom::store::StoreLocation;
 use greenroom::time::{Clock, Duration};
+use parking_lot::Mutex;
 
 use crate::place::{
     HERE, Place, THERE, call, code, config, counter, get, options, or_create, within,
@@ -95,6 +99,48 @@ async fn a_reload_meets_an_actor_that_is_about_to_start() {
     assert_eq!((newer.overlaps(), place.script.alive()), (0, 0));
 }
 
+/// Has its type reloaded while it makes a generation.
+struct Overtaken {
+    host: Arc<EmbeddedHost>,
+    by: Mutex<Option<Arc<dyn BehaviorFactory>>>,
+    old: Arc<dyn BehaviorFactory>,
+}
+
+impl BehaviorFactory for Overtaken {
+    fn config(&self) -> &Arc<ActorConfig> {
+        self.old.config()
+    }
+
+    fn hooks(&self) -> Hooks {
+        self.old.hooks()
+    }
+
+    fn attach(&self, context: ActorContext) -> Arc<dyn Behavior> {
+        let by = self.by.lock().take();
+        if let Some(by) = by {
+            self.host.reload(HERE, counter(), by);
+        }
+        self.old.attach(context)
+    }
+}
+
+#[tokio::test]
+async fn a_reload_meets_an_actor_that_is_being_made() {
+    let place = Place::new().await;
+    let newer = Script::default();
+    let overtaken = Overtaken {
+        host: Arc::clone(&place.host),
+        by: Mutex::new(Some(newer.factory(HOOKS, config()))),
+        old: place.script.factory(HOOKS, config()),
+    };
+    place.host.register(HERE, counter(), Arc::new(overtaken));
+
+    place.call(or_create("a"), "echo", "").await.unwrap();
+
+    assert_eq!((place.script.count("echo"), newer.count("echo")), (0, 1));
+    assert_eq!((place.script.alive(), newer.alive()), (0, 1));
+}
+
 #[tokio::test]
 async fn a_reload_leaves_other_types_and_other_environments_alone() {
     let (place, there) = two().await;
@@ -126,6 +172,29 @@ async fn calls_of_an_environment_that_goes_are_answered_and_its_actors_start_els
     assert_eq!(error.metadata.as_ref().unwrap()["retryable"], true);
     assert_eq!(place.call(get("a"), "get", "").await.unwrap(), "kept");
     assert_eq!(place.script.count("get"), 1);
+    assert_eq!(there.alive(), 0);
+}
+
+#[tokio::test]
+async fn an_actor_that_is_busy_when_its_environment_leaves_is_asked_for_its_last_state() {
+    let place = Place::new().await;
+    let there = Script::default();
+    let hooks = Hooks { serialize_state: true, ..HOOKS };
+    place.host.register(THERE, counter(), there.factory(hooks, config()));
+    call(&place.host, or_create("a"), THERE, "echo", "").await.unwrap();
+    there.hold("hold");
+    let open = call(&place.host, get("a"), HERE, "hold", "");
+    place.until(|| there.waiting("hold") == 1).await;
+    let before = there.count("serialize");
+
+    let parted = place.host.leave(THERE, Duration::from_secs(1));
+    place.settle().await;
+    place.clock.advance(Duration::from_secs(1));
+    let departure = within(parted).await;
+
+    assert_eq!(departure.report.not_drained.len(), 1);
+    assert_eq!(code(open.await), "actor/environment_gone");
+    assert_eq!(there.count("serialize"), before + 1);
     assert_eq!(there.alive(), 0);
 }
 

@@ -235,7 +235,7 @@ impl Behavior for Author {
                 *self.script.0.lock().alive.entry(self.actor).or_default() -= 1;
                 drop(self.context.lock().take());
             }
-            ActorEvent::Run { reply } => reply.send(Ok(())),
+            ActorEvent::Run { reply } => reply.send(Ok(true)),
             ActorEvent::Committed { .. }
             | ActorEvent::BeginHeld { .. }
             | ActorEvent::CancelCall { .. }

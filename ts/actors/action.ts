@@ -3,7 +3,7 @@
 import type { Call } from "../calls/call";
 import { withoutStack } from "../codec/parts";
 import { callersError, RivetError } from "../errors";
-import { clockwork } from "../native-half";
+import { clockwork, once } from "../native-half";
 import { validate } from "../schema";
 import { Context } from "./context";
 import type { Live } from "./live";
@@ -23,19 +23,23 @@ export async function runAction<T>(
   const action = live.definition.action(name, internal);
   if (action === undefined) throw actionNotFound(name, live);
   try {
-    return await live.during(async () => {
+    const body = async (): Promise<T> => {
       const context = new Context(live, call);
       const schema = live.definition.argumentSchemas.get(name);
       const checked = schema === undefined ? args : await checkArguments(live, name, args);
       const began = clockwork.now();
-      const given = action(context, ...checked);
+      const { fire } = call;
+      // Behind whatever the schema made of the arguments.
+      const given =
+        fire === undefined ? action(context, ...checked) : action(context, ...checked, fire);
       const held = clockwork.now() - began;
       if (held > HELD_MS) warnOfHeld(live, name, held);
       let output = await given;
       const before = live.definition.hook("onBeforeActionResponse");
       if (before !== undefined) output = await before(context, name, checked, output);
       return carry(output);
-    });
+    };
+    return await live.during(name, body, call);
   } catch (thrown) {
     throw forCaller(thrown, live);
   } finally {
@@ -73,7 +77,8 @@ export function actionNotFound(name: string, live: Live | undefined): RivetError
   });
 }
 
-const wrappers = new WeakSet<object>();
+/** One for all copies of this module: the actor may run the code of another one than its caller. */
+const wrappers = once("wrappers", () => new WeakSet<object>());
 
 /** What the caller gets for what an author's function threw, and {@link throughBoundary} knows again. */
 export function forCaller(thrown: unknown, live: Live): RivetError {

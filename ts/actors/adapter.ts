@@ -3,6 +3,8 @@
  *
  * 1. A hook that nobody wrote is not handed over, so that nothing crosses for it.
  * 2. Whatever an author threw crosses as one of our errors, made here.
+ * 3. An action ends as many microtasks after its function as one that is called in place, so that the
+ *    ends of both ways come in their order.
  */
 
 import { Call } from "../calls/call";
@@ -10,8 +12,9 @@ import { copy, decode, encode } from "../codec";
 import type { Definition, Hook } from "../definition";
 import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
+import { encodeAnswer, runSend, SEND, type SendArguments } from "../queue/send";
 import { validate } from "../schema";
-import type { Caller } from "../types";
+import type { Caller, ScheduledFireInfo } from "../types";
 import { actionNotFound, forCaller, runAction } from "./action";
 import { Clock } from "./clock";
 import { Context } from "./context";
@@ -28,6 +31,8 @@ interface Payload {
   readonly isNew?: boolean;
   readonly args?: Uint8Array;
   readonly caller?: number;
+  /** Of an action: why it runs, if a schedule calls. */
+  readonly scheduledFire?: ScheduledFireInfo | undefined;
   /** Of an action: fires when nobody waits for it any more. */
   readonly signal: AbortSignal;
 }
@@ -61,7 +66,11 @@ function settingsOf(definition: Definition): object {
     stateSaveIntervalMs: Math.ceil(options.stateSaveInterval),
     actionTimeoutMs: Math.ceil(options.actionTimeout),
     sleepTimeoutMs: Math.ceil(options.sleepTimeout),
+    maxSchedules: options.maxSchedules,
     noSleep: options.noSleep,
+    maxQueueSize: options.maxQueueSize,
+    maxQueueMessageSize: options.maxQueueMessageSize,
+    queuePolicies: policiesOf(definition),
     actions: [...definition.actions.keys()].sort().map((name) => ({ name })),
   };
 }
@@ -71,17 +80,31 @@ function hasDatabase(definition: Definition): boolean {
   return definition.database !== undefined || definition.migrations !== undefined;
 }
 
+function policiesOf(definition: Definition): object[] {
+  const policies: object[] = [];
+  for (const [name, { maxDeliveries, backoff }] of definition.queues) {
+    if (maxDeliveries === undefined && backoff === undefined) continue;
+    policies.push({
+      name,
+      maxDeliveries,
+      backoffInitialMs: backoff?.initial,
+      backoffMaxMs: backoff?.max,
+    });
+  }
+  return policies;
+}
+
 function callbacksOf(definition: Definition, scene: Scene): Record<string, unknown> {
   const live = (payload: Payload): Live => {
     const { bag } = payload;
     bag.extension ??= new Live(bag, definition, scene);
     return bag.extension as Live;
   };
-  const hook = (body: (live: Live, payload: Payload) => unknown): Callback => {
+  const hook = (name: string, body: (live: Live, payload: Payload) => unknown): Callback => {
     return async (_error, payload) => {
       const at = live(payload);
       try {
-        return await at.during(() => body(at, payload));
+        return await at.during(name, () => body(at, payload));
       } catch (thrown) {
         throw forCaller(thrown, at);
       }
@@ -89,27 +112,29 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
   };
   const ending = (name: "onSleep" | "onDestroy"): Callback | undefined => {
     const written = definition.hook(name);
-    const clock = (at: Live): Clock => new Clock(at.bag, undefined, true);
-    return written && hook((at) => written(new Context(at, undefined, clock(at))));
+    const clock = (at: Live): Clock => new Clock(at, undefined, true);
+    return written && hook(name, (at) => written(new Context(at, undefined, clock(at))));
   };
   const onWake = definition.hook("onWake");
   const onMigrate = definition.hook("onMigrate");
   const onCreate = definition.hook("onCreate");
   const run = definition.run;
   return {
-    createState: definition.hasState ? hook(createState) : undefined,
+    createState: definition.hasState ? hook("createState", createState) : undefined,
     onCreate:
-      onCreate && hook(async (at, { input }) => onCreate(at.context, await inputOf(at, input))),
+      onCreate &&
+      hook("onCreate", async (at, { input }) => onCreate(at.context, await inputOf(at, input))),
     // Every start of an actor with a state has to look at its version.
-    createVars: definition.hasVars || definition.hasState ? hook(createVars) : undefined,
+    createVars:
+      definition.hasVars || definition.hasState ? hook("createVars", createVars) : undefined,
     onMigrate:
       onMigrate === undefined && !hasDatabase(definition)
         ? undefined
-        : hook(async (at, { isNew }) => {
+        : hook("onMigrate", async (at, { isNew }) => {
             await at.database.migrate();
             await onMigrate?.(at.context, isNew === true);
           }),
-    onWake: onWake && hook((at) => onWake(at.context)),
+    onWake: onWake && hook("onWake", (at) => onWake(at.context)),
     onSleep: ending("onSleep"),
     onDestroy: ending("onDestroy"),
     run: run && runner(run, live),
@@ -123,16 +148,31 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
 function runner(run: Hook, live: (payload: Payload) => Live): Callback {
   return async (_error, payload) => {
     const at = live(payload);
+    // One for each time that it runs: what the last one had to complete is not this one's.
+    const context = new Context(at, undefined);
     try {
-      await at.during(() => run(at.context));
+      await at.during("run", () => run(context));
     } catch (thrown) {
+      await giveBack(at, context, thrown);
       if (!isRivetErrorCode(thrown, "actor", "aborted")) {
-        at.log.error({ msg: `run failed: ${messageOf(thrown)}`, error: thrown });
+        at.log.error({ msg: `run failed: ${messageOf(thrown)}`, err: thrown });
       }
       throw callersError(thrown, at.specifier);
+    } finally {
+      context.queue.end();
     }
     return true;
   };
+}
+
+/** Messages that a `run` which failed had to complete wait again. */
+async function giveBack(live: Live, context: Context, thrown: unknown): Promise<void> {
+  try {
+    await context.queue.fail(thrown);
+  } catch (error) {
+    // They come again with the next generation: this one is about to end.
+    live.log.warn({ msg: `a message could not be given back: ${messageOf(error)}`, error });
+  }
 }
 
 async function createState(live: Live, payload: Payload): Promise<Uint8Array> {
@@ -181,9 +221,15 @@ function actionsOf(
   for (const name of definition.actions.keys()) {
     out[name] = (_error, payload) => callAction(live(payload), name, false, payload);
   }
+  out[SEND] = async (_error, payload) => {
+    const at = live(payload);
+    const call = new Call(at, callerOf(payload), undefined, payload);
+    const args = decode(payload.args) as SendArguments;
+    return encodeAnswer(await runSend(at, call, args, () => new Context(at, call)));
+  };
   for (const name of definition.internalActions.keys()) {
     const only = (caller: Caller): Callback => {
-      return async (_error, payload) => {
+      return (_error, payload) => {
         const at = live(payload);
         if (callerOf(payload) !== caller) throw actionNotFound(name, at);
         return callAction(at, name, true, payload);
@@ -199,7 +245,8 @@ function callerOf(payload: Payload): Caller {
   return callers[payload.caller ?? 0] ?? "client";
 }
 
-async function callAction(
+/** No async function: what came later in place would end before it, and be answered before it (3). */
+function callAction(
   live: Live,
   name: string,
   internal: boolean,

@@ -13,15 +13,18 @@ import { checkKeys, describe } from "../definition/keys";
 import { checkedArgument, invalidArgument, RivetError } from "../errors";
 import { type Bag, clockNow, clockSleep, type SleepStop } from "../native-half";
 import type { SleepOptions } from "../types";
+import type { Live } from "./live";
 
 export class Clock {
+  readonly #live: Live;
   readonly #bag: Bag;
   readonly #call: Call | undefined;
   readonly #ending: boolean;
 
   /** `ending`: for a hook of the actor's end. */
-  constructor(bag: Bag, call: Call | undefined, ending = false) {
-    this.#bag = bag;
+  constructor(live: Live, call: Call | undefined, ending = false) {
+    this.#live = live;
+    this.#bag = live.bag;
     this.#call = call;
     this.#ending = ending;
   }
@@ -36,7 +39,7 @@ export class Clock {
     }
     const signal = readSignal(options);
     signal?.throwIfAborted();
-    await clockSleep(this.#bag, ms, this.#stops(signal));
+    await this.#live.waits(clockSleep(this.#bag, ms, this.#stops(signal)), this.#call);
   }
 
   /** What ends a sleep early. */

@@ -8,10 +8,13 @@
 import type { Call } from "../calls/call";
 import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
+import { checkKeys } from "../definition/keys";
 import { invalidArgument, RivetError } from "../errors";
 import type { Keys } from "../kv";
 import type { Logger } from "../log";
 import { clockNow, dispatch, unbridged } from "../native-half";
+import { Messages } from "../queue";
+import type { Cron, Schedule } from "../schedule";
 import type { InTurn } from "../sql/in-turn";
 import type { Caller, SaveOptions } from "../types";
 import { Clock } from "./clock";
@@ -22,6 +25,7 @@ export class Context {
   readonly #call: Call | undefined;
   #client: object | undefined;
   #clock: Clock | undefined;
+  #queue: Messages | undefined;
 
   constructor(live: Live, call: Call | undefined, clock?: Clock) {
     this.#live = live;
@@ -86,12 +90,25 @@ export class Context {
     return this.#live.sql;
   }
 
+  get schedule(): Schedule {
+    return this.#live.schedule;
+  }
+
+  get cron(): Cron {
+    return this.#live.cron;
+  }
+
+  get queue(): Messages {
+    this.#queue ??= new Messages(this.#live, this.#call);
+    return this.#queue;
+  }
+
   get now(): number {
     return clockNow(this.#live.bag);
   }
 
   get clock(): Clock {
-    this.#clock ??= new Clock(this.#live.bag, this.#call);
+    this.#clock ??= new Clock(this.#live, this.#call);
     return this.#clock;
   }
 
@@ -136,16 +153,19 @@ export class Context {
 
   keepAwake<T>(promise: Promise<T>): Promise<T> {
     checkPromise(promise, "keepAwake");
-    this.#live.bag.context.keepAwake(quiet(promise));
-    return promise;
+    const ended = quiet(promise);
+    this.#live.bag.context.keepAwake(ended);
+    this.#note("keepAwake", ended);
+    return this.#live.waits(promise, this.#call);
   }
 
   waitUntil(promise: Promise<unknown>): void {
     checkPromise(promise, "waitUntil");
     const logged = promise.then(undefined, (error: unknown) => {
-      this.#live.log.error({ msg: "a promise given to waitUntil was rejected", error });
+      this.#live.log.error({ msg: "a promise given to waitUntil was rejected", err: error });
     });
     this.#live.bag.context.waitUntil(logged);
+    this.#note("waitUntil", logged);
   }
 
   sleep(): void {
@@ -156,16 +176,25 @@ export class Context {
     plainlySync(() => this.#live.bag.context.destroy());
   }
 
+  /** Work that goes on beside its function, or after it. */
+  #note(what: string, ended: Promise<unknown>): void {
+    const over = this.#live.scene.noted?.begin(this.#call ?? this.#live, this.#live, what);
+    if (over !== undefined) void ended.then(over);
+  }
+
   client(): object {
     this.#client ??= this.#live.scene.client(this);
     return this.#client;
   }
 }
 
+const saveKeys = { place: "options of saveState()", known: ["immediate", "maxWait"] };
+
 function readSaveOptions(options: SaveOptions): {
   immediate: boolean;
   maxWait: number | undefined;
 } {
+  checkKeys(options, saveKeys);
   const { immediate, maxWait } = options;
   if (maxWait !== undefined && !(typeof maxWait === "number" && maxWait >= 0)) {
     throw new RivetError(

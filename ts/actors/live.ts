@@ -15,7 +15,9 @@ import type { ActorSpecifier } from "../errors";
 import { messageOf, RivetError } from "../errors";
 import { Keys } from "../kv";
 import { Logger, type Logging } from "../log";
-import { type Bag, dispatch } from "../native-half";
+import { type Bag, dispatch, type NativeQueue } from "../native-half";
+import type { Messages } from "../queue";
+import { Cron, Schedule } from "../schedule";
 import { AuthorsDatabase } from "../sql/author";
 import { InTurn } from "../sql/in-turn";
 import { adopt, type Owner, seen } from "../state";
@@ -23,11 +25,21 @@ import { Context } from "./context";
 import { isOutdated, readStored } from "./stored";
 import { atTurnsEnd } from "./turn";
 
+/** Hears of the author's functions and of their waits; only in a test runtime. */
+export interface Noted {
+  /** A function begins; call what it returns when it ended. `owner` is its call, or the generation. */
+  begin(owner: object, live: Live, what: string): () => void;
+  /** A function waits for what only time or another actor can bring. */
+  waits<T>(owner: object, live: Live, promise: Promise<T>): Promise<T>;
+}
+
 /** What the generations of one registry share. */
 export interface Scene {
   readonly logging: Logging;
   /** The second argument of `createVars`. */
   readonly deps: unknown;
+  /** Absent outside of tests. */
+  readonly noted?: Noted;
   /** A client for the context of an actor. */
   client(origin: Context): object;
 }
@@ -64,6 +76,11 @@ export class Live implements Owner {
   #kv: Keys | undefined;
   #database: AuthorsDatabase | undefined;
   #sql: InTurn | undefined;
+  #schedule: Schedule | undefined;
+  #cron: Cron | undefined;
+  #queue: NativeQueue | undefined;
+  /** The contexts that received messages and may receive more. */
+  consumers: Set<Messages> | undefined;
   /** A large state was warned of, once for the generation. */
   #warned = false;
 
@@ -121,6 +138,32 @@ export class Live implements Owner {
   get sql(): InTurn {
     this.#sql ??= new InTurn(() => this.bag.context.sql());
     return this.#sql;
+  }
+
+  /** What it does once, later. */
+  get schedule(): Schedule {
+    this.#schedule ??= new Schedule(() => this.bag.context.schedule());
+    return this.#schedule;
+  }
+
+  /** What it does again and again. */
+  get cron(): Cron {
+    this.#cron ??= new Cron(() => this.bag.context.schedule());
+    return this.#cron;
+  }
+
+  /** The messages, for the queues of its contexts. */
+  get queue(): NativeQueue {
+    this.#queue ??= this.bag.context.queue();
+    return this.#queue;
+  }
+
+  /** A context receives messages. */
+  consume(consumer: Messages): void {
+    this.consumers ??= new Set();
+    if (this.consumers.has(consumer)) return;
+    for (const known of this.consumers) if (known.isOver) this.consumers.delete(known);
+    this.consumers.add(consumer);
   }
 
   /** The state behind its proxies. */
@@ -210,16 +253,27 @@ export class Live implements Owner {
     if (this.#exposed) this.suspect();
   }
 
-  /** Runs an author's function as one of the calls and hooks of this generation. */
-  async during<T>(body: () => T | Promise<T>): Promise<T> {
+  /**
+   * Runs an author's function, called `what`, as one of the calls and hooks of this generation; `owner`
+   * is its call.
+   */
+  async during<T>(what: string, body: () => T | Promise<T>, owner: object = this): Promise<T> {
     this.#running += 1;
+    const ended = this.scene.noted?.begin(owner, this, what);
     try {
       return await body();
     } finally {
       this.#running -= 1;
+      ended?.();
       // What it holds may have changed since the turn in which it was handed out.
       if (this.#suspected) this.suspect();
     }
+  }
+
+  /** Notes a wait for what only time or another actor can bring. `owner` as in {@link during}. */
+  waits<T>(promise: Promise<T>, owner: object = this): Promise<T> {
+    const { noted } = this.scene;
+    return noted === undefined ? promise : noted.waits(owner, this, promise);
   }
 
   /**
@@ -266,7 +320,7 @@ export class Live implements Owner {
   }
 
   #failedToTell(error: unknown): void {
-    this.log.error({ msg: `onStateChange failed: ${messageOf(error)}`, error });
+    this.log.error({ msg: `onStateChange failed: ${messageOf(error)}`, err: error });
   }
 
   /** Nothing that cannot be watched is in an author's hands any more. */

@@ -4,7 +4,7 @@
  * 1. A state of a newer version than the definition knows is never shown to an author's function: the
  *    start is refused, and nothing that is stored changes.
  * 2. `migrateState` gets a copy of its own. When it throws, the start fails, and the next one begins
- *    again with what is stored.
+ *    again with what is stored. Nothing is no state: who forgot to return one would lose what is stored.
  */
 
 import { copy } from "../codec";
@@ -64,6 +64,11 @@ export function readStored(
     );
   }
   const made: unknown = migrate(value, version);
+  if (made === undefined) {
+    throw new TypeError(
+      `migrateState returned nothing for a state of version ${version}: it returns the new state`,
+    );
+  }
   // A promise is refused here as any other value that cannot be kept.
   return { state: copy(made, "state"), migrated: true };
 }

@@ -23,7 +23,8 @@ export function atTurnsEnd(announcer: Announcer): void {
   due.push(announcer);
 }
 
-function end(): void {
+/** Not in the async context of the actor that changed first: the others' hooks run here too. */
+const end = clockwork.inOwnContext((): void => {
   const ending = due;
   due = [];
   for (const announcer of ending) {
@@ -31,7 +32,7 @@ function end(): void {
     try {
       announcer.announce();
     } catch (error) {
-      announcer.log.error({ msg: `onStateChange could not run: ${messageOf(error)}`, error });
+      announcer.log.error({ msg: `onStateChange could not run: ${messageOf(error)}`, err: error });
     }
   }
-}
+});

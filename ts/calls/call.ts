@@ -6,8 +6,9 @@
  * 2. Its signal is made when it is first looked at, and lets go of the actor's when it is released.
  */
 
+import type { Context } from "../actors/context";
 import type { Live } from "../actors/live";
-import type { Caller } from "../types";
+import type { Caller, ScheduledFireInfo } from "../types";
 
 /** The deepest chain of calls that runs in place; beyond it calls take the ordinary way. */
 export const MAX_DEPTH = 32;
@@ -15,6 +16,8 @@ export const MAX_DEPTH = 32;
 /** Where a call hears that nobody waits for it any more. */
 export interface Scope {
   readonly signal: AbortSignal;
+  /** Why it runs, if a schedule calls. */
+  readonly scheduledFire?: ScheduledFireInfo | undefined;
 }
 
 export class Call {
@@ -24,18 +27,32 @@ export class Call {
   readonly live: Live;
   /** The call inside which it was made. */
   readonly parent: Call | undefined;
+  /** The context of an actor of this environment that made it. */
+  readonly from: Context | undefined;
   /** How many calls wait for each other, this one included. */
   readonly depth: number;
   readonly #scope: Scope | undefined;
   #controller: AbortController | undefined;
   #released = false;
 
-  constructor(live: Live, caller: Caller, parent: Call | undefined, scope: Scope | undefined) {
+  constructor(
+    live: Live,
+    caller: Caller,
+    parent: Call | undefined,
+    scope: Scope | undefined,
+    from?: Context,
+  ) {
     this.live = live;
     this.caller = caller;
     this.parent = parent;
     this.depth = parent === undefined ? 1 : parent.depth + 1;
     this.#scope = scope;
+    this.from = from;
+  }
+
+  /** Why it runs, if a schedule called. */
+  get fire(): ScheduledFireInfo | undefined {
+    return this.#scope?.scheduledFire;
   }
 
   /** Fires when nobody waits for the answer any more, and when the actor begins to stop. */
@@ -48,6 +65,11 @@ export class Call {
       }
     }
     return this.#controller.signal;
+  }
+
+  /** Whether its function ended. */
+  get isReleased(): boolean {
+    return this.#released;
   }
 
   /** The function ended. */

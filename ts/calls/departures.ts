@@ -10,7 +10,8 @@
 
 import type { Live } from "../actors/live";
 import { isRivetErrorCode } from "../errors";
-import { clockwork, dispatch } from "../native-half";
+import { clockwork, dispatch, onAbort, type Stop } from "../native-half";
+import type { Ends } from "./awaited";
 
 /** The calls of one handle that have not left. */
 export class Departures {
@@ -21,13 +22,13 @@ export class Departures {
     return this.#last === undefined;
   }
 
-  /** Leaves with what `prepare` gives, once it and all calls before this one are ready. */
-  async depart<T>(
-    signal: AbortSignal | undefined,
-    prepare: () => Promise<() => Promise<T>>,
-  ): Promise<T> {
+  /**
+   * Leaves with what `prepare` gives, once it and all calls before this one are ready. What leaves has to
+   * end the promise that this returns.
+   */
+  depart(signal: Stop | undefined, prepare: () => Promise<(ends: Ends) => void>): Promise<unknown> {
     const before = this.#last;
-    const ready = async (): Promise<() => Promise<T>> => {
+    const ready = async (): Promise<(ends: Ends) => void> => {
       await before;
       signal?.throwIfAborted();
       return prepare();
@@ -41,13 +42,18 @@ export class Departures {
       gone();
       if (this.#last === last) this.#last = undefined;
     };
-    try {
-      const leave = await unlessAborted(ready(), signal);
-      return leave();
-    } finally {
-      if (before === undefined) end();
-      else before.then(end);
-    }
+    return new Promise((resolve, reject) => {
+      const leaving = unlessAborted(ready(), signal).then((leave) => leave({ resolve, reject }));
+      // Whatever became of it, those behind it are not held up by it.
+      const left = (): void => {
+        if (before === undefined) end();
+        else before.then(end);
+      };
+      leaving.then(left, (error) => {
+        left();
+        reject(error);
+      });
+    });
   }
 }
 
@@ -82,13 +88,16 @@ function unlessStarting(error: unknown): void {
 }
 
 /** What `promise` gives, or the reason of `signal` when that fires first. */
-export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export function unlessAborted<T>(promise: Promise<T>, signal: Stop | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    const heard = (): void => signal.removeEventListener("abort", abort);
+    let heard = (): void => {};
+    const abort = (): void => {
+      heard();
+      reject(signal.reason);
+    };
     if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort);
+    else heard = onAbort(signal, abort);
     promise.then(
       (value) => {
         heard();

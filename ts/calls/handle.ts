@@ -8,9 +8,11 @@
  */
 
 import type { Definition } from "../definition";
-import { describe } from "../definition/keys";
-import { invalidArgument } from "../errors";
+import { checkKeys, describe } from "../definition/keys";
+import { plannedMembers } from "../definition/names";
+import { checkedArgument, invalidArgument } from "../errors";
 import type { Reach } from "./reach";
+import { sendThrough } from "./send";
 
 const REACH = Symbol("reach");
 
@@ -67,7 +69,20 @@ function makeClass(names: readonly string[]): HandleClass {
       return Promise.reject(error);
     }
   });
+  addMember(
+    proto,
+    "send",
+    (reach) => (name: unknown, body: unknown, options: unknown) =>
+      sendThrough(reach, name, body, options),
+  );
   addMember(proto, "resolve", (reach) => async () => (await reach.resolve()).id);
+  for (const name of plannedMembers) {
+    addMember(proto, name, () => () => {
+      const error = invalidArgument(`${name}() of a handle is not available yet`);
+      if (name === "connect") throw error;
+      return Promise.reject(error);
+    });
+  }
   addActions(proto, names, "");
   Object.setPrototypeOf(
     proto,
@@ -161,6 +176,12 @@ function unknownAction(reach: Reach, name: string): object {
   });
 }
 
+const actionKeys = {
+  place: "action()",
+  known: ["name", "args", "signal"],
+  later: ["skipReadyWait"],
+};
+
 function readActionCall(call: unknown): {
   name: string;
   args: readonly unknown[];
@@ -169,6 +190,7 @@ function readActionCall(call: unknown): {
   if (typeof call !== "object" || call === null) {
     throw invalidArgument(`action() takes {name, args}, not ${describe(call)}`);
   }
+  checkedArgument(() => checkKeys(call, actionKeys));
   const { name, args = [], signal } = call as Record<string, unknown>;
   if (typeof name !== "string") {
     throw invalidArgument(`name of action() is ${describe(name)}, not a string`);

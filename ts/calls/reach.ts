@@ -13,6 +13,7 @@
 
 import { actionNotFound, runAction, throughBoundary } from "../actors/action";
 import { INTERNAL_MARK, liveOf } from "../actors/adapter";
+import { Context } from "../actors/context";
 import type { Live } from "../actors/live";
 import { copy, decode, encode } from "../codec";
 import type { Definition } from "../definition";
@@ -22,12 +23,17 @@ import {
   type CallScope,
   callerKind,
   dispatch,
+  EitherSignal,
   type Host,
   type Row,
+  type Stop,
   type Target,
 } from "../native-half";
+import type { Messages } from "../queue";
+import type { Awaited } from "../queue/circles";
+import { runSend, SEND, type SendArguments } from "../queue/send";
 import { validate } from "../schema";
-import { awaited } from "./awaited";
+import { awaited, type Ends, passed, through } from "./awaited";
 import { Call, MAX_DEPTH } from "./call";
 import { Departures, mayLeave, unlessAborted } from "./departures";
 
@@ -39,6 +45,8 @@ export interface Origin {
   readonly live: Live | undefined;
   /** The call inside which it calls. */
   readonly call: Call | undefined;
+  /** The context with which it calls. */
+  readonly from: Context | undefined;
 }
 
 /** What a handle was made with. */
@@ -71,35 +79,64 @@ export class Reach {
   call(name: string, args: readonly unknown[], signal: AbortSignal | undefined): Promise<unknown> {
     try {
       const origin = this.#origin();
-      const stop = either(signal, this.#reached.signal);
-      if (stop?.aborted) return Promise.reject(stop.reason);
-      const { host, live } = origin;
-      const gate =
-        live === undefined || isSelf(this.#reached.target, live) ? undefined : mayLeave(live);
-      if (typeof host !== "function" && gate === undefined && this.#departures.none) {
-        const answer = this.#callHere(host, origin, name, args, stop);
-        if (answer !== undefined) return answer;
-        if (this.#reached.input === undefined) {
-          return this.#submit(
-            host,
-            origin,
-            name,
-            readingArgument(() => encode(args, "args")),
-            stop,
-          );
-        }
-      }
-      // Now, because the caller may change them meanwhile.
-      const copied = readingArgument(() => copy(args, "args"));
-      return this.#departures.depart(stop, async () => {
-        await gate;
-        const opened = typeof host === "function" ? await host() : host;
-        if (this.#reached.input !== undefined) await this.#ensure(opened);
-        return () => this.#callAt(opened, origin, name, copied, stop);
-      });
+      const answer = this.#call(origin, name, args, signal);
+      return origin.live === undefined ? answer : origin.live.waits(answer, origin.call);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  #call(
+    origin: Origin,
+    name: string,
+    args: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    const stop = either(signal, this.#reached.signal);
+    if (stop?.aborted) return Promise.reject(stop.reason);
+    const { host, live } = origin;
+    const gate =
+      live === undefined || isSelf(this.#reached.target, live) ? undefined : mayLeave(live);
+    if (typeof host !== "function" && gate === undefined && this.#departures.none) {
+      const answer = this.#callHere(host, origin, name, args, stop, undefined);
+      if (answer !== undefined) return answer;
+      if (this.#reached.input === undefined) {
+        return this.#submit(
+          host,
+          origin,
+          name,
+          readingArgument(() => encode(args, "args")),
+          stop,
+          undefined,
+        );
+      }
+    }
+    // Now, because the caller may change them meanwhile.
+    const copied = readingArgument(() => copy(args, "args"));
+    return this.#departures.depart(stop, async () => {
+      await gate;
+      const opened = typeof host === "function" ? await host() : host;
+      if (this.#reached.input !== undefined) await this.#ensure(opened);
+      return (ends) => this.#callAt(opened, origin, name, copied, stop, ends);
+    });
+  }
+
+  /** The context of an actor that would wait for a queue, and that queue; `undefined` outside of any. */
+  waiting(name: string): { party: Messages; awaited: Awaited } | undefined {
+    const { from } = this.#origin();
+    if (from === undefined) return undefined;
+    const live = (): Live | undefined => {
+      const { host } = this.#origin();
+      const bag = typeof host === "function" ? undefined : this.#live(host);
+      return bag && liveOf(bag);
+    };
+    const awaited = {
+      name,
+      get live() {
+        return live();
+      },
+    };
+    return { party: from.queue, awaited };
   }
 
   /** The row of the actor, which is created when the handle says so. */
@@ -117,27 +154,25 @@ export class Reach {
     origin: Origin,
     name: string,
     args: readonly unknown[],
-    signal: AbortSignal | undefined,
-  ): Promise<unknown> {
-    return (
-      this.#callHere(host, origin, name, args, signal) ??
-      this.#submit(
-        host,
-        origin,
-        name,
-        readingArgument(() => encode(args, "args")),
-        signal,
-      )
-    );
+    signal: Stop | undefined,
+    ends: Ends,
+  ): void {
+    if (this.#callHere(host, origin, name, args, signal, ends) !== undefined) return;
+    const bytes = readingArgument(() => encode(args, "args"));
+    this.#submit(host, origin, name, bytes, signal, ends);
   }
 
-  /** Calls an actor that lives in this environment; `undefined` when it does not, or takes no work. */
+  /**
+   * Calls an actor that lives in this environment; `undefined` when it does not, or takes no work. The
+   * answer goes to `ends`, where there are some.
+   */
   #callHere(
     host: Host,
     origin: Origin,
     name: string,
     args: readonly unknown[],
-    signal: AbortSignal | undefined,
+    signal: Stop | undefined,
+    ends: Ends | undefined,
   ): Promise<unknown> | undefined {
     const bag = this.#live(host);
     const live = bag && liveOf(bag);
@@ -145,30 +180,35 @@ export class Reach {
     const internal = origin.live === live;
     // Answered by whoever serves it: that may be a generation of other code, which this one makes
     // room for.
-    if (live.definition.action(name, internal) === undefined) return undefined;
+    if (name !== SEND && live.definition.action(name, internal) === undefined) return undefined;
     const given = readingArgument(() => copy(args, "args")) as unknown[];
     const caller = origin.live === undefined ? "local" : "actor";
     // Whoever waits its turn is on nobody's stack of calls, so depth begins anew.
     let parent: Call | undefined;
     const run = (scope: CallScope): Promise<unknown> => {
-      const call = new Call(live, caller, parent, scope);
+      const call = new Call(live, caller, parent, scope, origin.from);
+      if (name === SEND) {
+        return runSend(live, call, given as SendArguments, () => new Context(live, call));
+      }
       return runAction(live, call, name, internal, given, (output) => copy(output, "result"));
     };
     if ((origin.call?.depth ?? 0) < MAX_DEPTH) {
       parent = origin.call;
       const answer = dispatch.inPlace(bag, run, signal);
-      if (answer !== undefined) return awaited(answer);
+      if (answer !== undefined) return awaited(answer, ends);
       parent = undefined;
     }
-    return dispatch.queued(bag, run, signal);
+    const answer = dispatch.queued(bag, run, signal);
+    return answer && passed(answer, ends);
   }
 
-  async #submit(
+  #submit(
     host: Host,
     origin: Origin,
     name: string,
     args: Uint8Array,
-    signal: AbortSignal | undefined,
+    signal: Stop | undefined,
+    ends: Ends | undefined,
   ): Promise<unknown> {
     const { target, definition } = this.#reached;
     // The mark is this layer's word that the actor calls itself, and nobody else's.
@@ -176,18 +216,14 @@ export class Reach {
     const toSelf = origin.live !== undefined && isSelf(target, origin.live);
     const internal = toSelf && definition?.internalActions.has(name) === true;
     const caller = callerKind(origin.live === undefined ? "local" : "actor");
-    try {
-      const bytes = await host.submit(
-        target,
-        internal ? INTERNAL_MARK + name : name,
-        args,
-        caller,
-        signal === undefined ? undefined : { signal },
-      );
-      return decode(bytes);
-    } catch (error) {
-      throw throughBoundary(error);
-    }
+    const answer = host.submit(
+      target,
+      internal ? INTERNAL_MARK + name : name,
+      args,
+      caller,
+      signal === undefined ? undefined : { signal },
+    );
+    return through(answer, decode, crossed, ends);
   }
 
   /** The generation that lives in this environment. */
@@ -219,6 +255,11 @@ export async function readInput(
   return bytes;
 }
 
+/** What the caller of another way gets. */
+function crossed(error: unknown): never {
+  throw throughBoundary(error);
+}
+
 function isSelf(target: Target, live: Live): boolean {
   const { actorId, name, key } = live.bag.identity;
   if ("id" in target) return target.id === actorId;
@@ -229,8 +270,8 @@ function isSelf(target: Target, live: Live): boolean {
   );
 }
 
-/** One signal of two. */
-function either(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
+/** What either of two signals ends. */
+function either(a: AbortSignal | undefined, b: AbortSignal | undefined): Stop | undefined {
   if (a === undefined || b === undefined || a === b) return a ?? b;
-  return AbortSignal.any([a, b]);
+  return new EitherSignal(a, b);
 }

@@ -96,7 +96,8 @@ function copyRare(raw: object, kind: Kind, depth: number): unknown {
     case "error":
       return makeError(errorFields(raw as Error).map(([k, v]) => [k, copyPart(v, depth + 1)]));
     case "buffer":
-      return (raw as ArrayBuffer).slice(0);
+      // Its own `slice` would make one of its own realm.
+      return viewed(new Uint8Array(raw as ArrayBuffer));
     case "view":
       return new DataView(viewed(raw as DataView));
     case "bytes":
@@ -108,7 +109,8 @@ function copyRare(raw: object, kind: Kind, depth: number): unknown {
 
 type TypedArrayClass = new (buffer: ArrayBuffer) => ArrayBufferView;
 
-function copyTyped(raw: ArrayBufferView): ArrayBufferView {
+/** A typed array of this realm with the same elements. */
+export function copyTyped(raw: ArrayBufferView): ArrayBufferView {
   const name = Object.prototype.toString.call(raw).slice(8, -1);
   // This realm's class, as decoding gives.
   const Class = (globalThis as unknown as Record<string, TypedArrayClass | undefined>)[name];

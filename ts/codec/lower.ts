@@ -7,7 +7,7 @@
  */
 
 import { classify, type Kind, MAX_DEPTH } from "./classify";
-import { isBuffer, viewed } from "./copy";
+import { copyTyped, isBuffer, viewed } from "./copy";
 import { errorFields, REFUSED } from "./parts";
 import { unwrap } from "./proxies";
 import * as tags from "./tags";
@@ -128,9 +128,12 @@ function lowerRare(raw: object, kind: Kind, depth: number): unknown {
         ? raw
         : new Uint8Array(viewed(raw as Uint8Array));
     default:
-      return raw;
+      // cbor-x takes one of another realm for a list of numbers.
+      return raw instanceof TypedArray ? raw : copyTyped(raw as ArrayBufferView);
   }
 }
+
+const TypedArray = Object.getPrototypeOf(Uint8Array) as new () => ArrayBufferView;
 
 function differ(a: unknown, b: unknown): boolean {
   return a !== b && !Number.isNaN(a);

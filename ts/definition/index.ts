@@ -8,6 +8,7 @@ import type { ActorDefinition, DatabaseProvider, DefinitionTypes, Migration } fr
 import { type ActionFunction, flatten, isGroup } from "./actions";
 import { checkFunction, checkKeys, describe, type Keys, nearest, quoted } from "./keys";
 import { type Options, readOptions } from "./options";
+import { type QueueRules, readQueues } from "./queues";
 
 /** One of an author's functions. */
 export type Hook = (c: unknown, ...args: unknown[]) => unknown;
@@ -40,6 +41,7 @@ const keys: Keys = {
     "internalActions",
     "actionInputSchemas",
     "inputSchema",
+    "queues",
     "options",
   ],
   later: [
@@ -54,7 +56,6 @@ const keys: Keys = {
     "onDisconnect",
     "onRequest",
     "onWebSocket",
-    "queues",
   ],
 };
 
@@ -82,6 +83,8 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
   readonly internalActions: ReadonlyMap<string, ActionFunction>;
   /** Schemas of arguments by dotted name of the action. */
   readonly argumentSchemas: ReadonlyMap<string, StandardSchemaV1>;
+  /** Queues by name. */
+  readonly queues: ReadonlyMap<string, QueueRules>;
   /** The schema of the input. */
   readonly inputSchema: StandardSchemaV1 | undefined;
   /** The author's `run`. */
@@ -111,6 +114,7 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
       ...this.actions.keys(),
       ...this.internalActions.keys(),
     ]);
+    this.queues = readQueues(config.queues);
     this.inputSchema = readSchema(config.inputSchema, "inputSchema");
     this.run = readRun(config.run);
     this.hasState = config.state !== undefined || config.createState !== undefined;

@@ -9,16 +9,21 @@ const common: readonly string[] = [
   ...Object.getOwnPropertyNames(Object.prototype),
 ];
 
+/** Members that handles do not have yet. No action takes their place, and no actor is asked. */
+export const plannedMembers: readonly string[] = [
+  "connect",
+  "fetch",
+  "webSocket",
+  "getGatewayUrl",
+  "reload",
+];
+
 /** Members of every handle. */
 export const reservedActions: readonly string[] = [
   "action",
-  "connect",
-  "send",
-  "fetch",
-  "webSocket",
   "resolve",
-  "getGatewayUrl",
-  "reload",
+  "send",
+  ...plannedMembers,
   ...common,
 ];
 

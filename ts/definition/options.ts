@@ -12,8 +12,13 @@ export interface Options {
   readonly stateSaveInterval: number;
   readonly actionTimeout: number;
   readonly sleepTimeout: number;
+  readonly maxSchedules: number;
   readonly noSleep: boolean;
   readonly durability: "reply" | "interval";
+  /** How many messages may wait. */
+  readonly maxQueueSize: number;
+  /** In bytes. */
+  readonly maxQueueMessageSize: number;
 }
 
 /** Milliseconds of each duration that is not given. */
@@ -26,21 +31,32 @@ const durations = {
   sleepTimeout: 30_000,
 };
 
+/** Each size that is not given. */
+const sizes = { maxQueueSize: 1_000, maxQueueMessageSize: 65_536 };
+
+/** The largest size: what fits in four bytes. */
+const MAX_SIZE = 2 ** 32 - 1;
+
 /** The longest duration: some 24 days, what a timer of JavaScript can wait. */
 const MAX_DURATION = 2 ** 31 - 1;
 
 const keys: Keys = {
   place: "options of actor()",
-  known: [...Object.keys(durations), "name", "icon", "noSleep", "durability"],
+  known: [
+    ...Object.keys(durations),
+    ...Object.keys(sizes),
+    "name",
+    "icon",
+    "maxSchedules",
+    "noSleep",
+    "durability",
+  ],
   later: [
     "canHibernateWebSocket",
     "connectionLivenessInterval",
     "connectionLivenessTimeout",
     "createConnStateTimeout",
     "enableActorRuntimeSocket",
-    "maxQueueMessageSize",
-    "maxQueueSize",
-    "maxSchedules",
     "onBeforeConnectTimeout",
     "onConnectTimeout",
   ],
@@ -68,8 +84,11 @@ export function readOptions(given: unknown): Options {
     stateSaveInterval: duration(options, "stateSaveInterval"),
     actionTimeout: duration(options, "actionTimeout"),
     sleepTimeout: duration(options, "sleepTimeout"),
+    maxSchedules: count(options, "maxSchedules", 1_000),
     noSleep: choice(options, "noSleep", [false, true]),
     durability: choice(options, "durability", ["reply", "interval"]),
+    maxQueueSize: size(options, "maxQueueSize"),
+    maxQueueMessageSize: size(options, "maxQueueMessageSize"),
   };
 }
 
@@ -81,6 +100,27 @@ function duration(options: Record<string, unknown>, key: keyof typeof durations)
     );
   }
   return value;
+}
+
+/** The largest count: what fits in four bytes. */
+const MAX_COUNT = 2 ** 32 - 1;
+
+function count(options: Record<string, unknown>, key: string, without: number): number {
+  const value = options[key] ?? without;
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > MAX_COUNT) {
+    throw new TypeError(`option ${key} is ${describe(value)}, not a whole number from 0`);
+  }
+  return value;
+}
+
+function size(options: Record<string, unknown>, key: keyof typeof sizes): number {
+  const value = options[key] ?? sizes[key];
+  if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > MAX_SIZE) {
+    throw new TypeError(
+      `option ${key} is ${describe(value)}, not a whole number from 1 to ${MAX_SIZE}`,
+    );
+  }
+  return value as number;
 }
 
 function text(options: Record<string, unknown>, key: string): string | undefined {

@@ -5,11 +5,19 @@
  *
  * 1. What is real when this is loaded is kept.
  * 2. What is false by then is replaced by something real that no test replaces, and that costs more.
+ * 3. Node.js calls back in the async context of whoever asked. What is done for several goes through
+ *    {@link inOwnContext}, so that nobody's context reaches the others.
  */
+import { AsyncResource } from "node:async_hooks";
 import * as timers from "node:timers";
 
 /** Milliseconds since some point of this environment. */
 export const now: () => number = performance.now.bind(performance);
+
+/** `body`, always in the async context in which this is called, and never in its caller's (3). */
+export function inOwnContext<T>(body: () => T): () => T {
+  return AsyncResource.bind(body);
+}
 
 /** Keeps the process alive, or does not. */
 export interface Hold {
@@ -51,10 +59,12 @@ function throughChannel(): (callback: () => void) => void {
   };
 }
 
-/** A hold that begins. */
-export const holdProcess: () => Hold = isReal(timers.setInterval, "setInterval")
-  ? timers.setInterval.bind(undefined, () => {}, FAR_MS)
-  : () => new MessageChannel().port1.on("message", () => {});
+/** A hold that begins. It is kept for good, and a timer keeps the context in which it was made (3). */
+export const holdProcess: () => Hold = inOwnContext<Hold>(
+  isReal(timers.setInterval, "setInterval")
+    ? timers.setInterval.bind(undefined, () => {}, FAR_MS)
+    : () => new MessageChannel().port1.on("message", () => {}),
+);
 
 const timersAreReal =
   isReal(timers.setTimeout, "setTimeout") && isReal(timers.clearTimeout, "clearTimeout");

@@ -143,6 +143,10 @@ if (!Object.hasOwn(ActorContext.prototype, "runtimeState")) {
   ActorContext.prototype.sql = function sql(): native.JsNativeDatabase {
     return belongsTo(sqlNative.call(this), bagOf(this));
   };
+  const queueNative = ActorContext.prototype.queue;
+  ActorContext.prototype.queue = function queue(): native.Queue {
+    return belongsTo(queueNative.call(this), bagOf(this));
+  };
   const requestNative = ActorContext.prototype.requestSave;
   ActorContext.prototype.requestSave = function requestSave(options?: JsSaveOptions | null): void {
     requestNative.call(this, options);

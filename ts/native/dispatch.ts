@@ -11,17 +11,28 @@ import { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 import { now, setImmediate } from "./clockwork.js";
 import { instanceOf } from "./context.js";
 import "./kv.js";
+import type { FireInfo } from "./schedule.js";
+import "./schedule.js";
 import "./sql.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { fromRecord, readRecord } from "./errors.js";
 import { flushAtExit } from "./exit.js";
 import { factoryOf, forget } from "./factory.js";
-import { ActionEntry, type CallerKind, HookEntry, type HookHost, SnapshotEntry } from "./hooks.js";
+import {
+  ActionEntry,
+  type CallerKind,
+  FiredEntry,
+  HookEntry,
+  type HookHost,
+  SnapshotEntry,
+} from "./hooks.js";
 import { HostHandle, type OpenHostOptions, parse, plainly } from "./host.js";
 import { type CallScope, InPlaceCall } from "./inplace.js";
 import { Kind, Records } from "./jobs.js";
 import { KeepAlive } from "./keepalive.js";
+import type { Stop } from "./listen.js";
 import { Tickets } from "./tickets.js";
+import { Trial, type TrialOptions } from "./trial.js";
 import { Turns } from "./turns.js";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
@@ -45,11 +56,18 @@ export class Dispatch {
   readonly #hooks: HookHost;
   readonly #environment: number;
   #log: ((line: LogLine) => void) | undefined;
+  /** How many batches of jobs were taken. */
+  #taken = 0;
+  /** A test runtime was opened: what happens must not depend on how fast the machine is. */
+  #byTurns = false;
+  /** How many drive, and whether something came meanwhile. */
+  #drivers = 0;
+  #missed = false;
 
   constructor() {
     this.#turns = new Turns(native, this.#keepAlive, () => this.#entries.watch());
     this.#hooks = { native, turns: this.#turns, tickets: this.#tickets };
-    this.#environment = native.openEnv(() => this.#drain());
+    this.#environment = native.openEnv(() => this.#called());
     flushAtExit(this.#bags, this.#turns);
   }
 
@@ -63,14 +81,41 @@ export class Dispatch {
     return this.#bags;
   }
 
-  /** Opens a host: a folder, or memory. */
-  async openHost(options: OpenHostOptions = {}): Promise<HostHandle> {
+  /** Opens a host: a folder, or memory. `holds`: whether the process stays alive for it. */
+  async openHost(options: OpenHostOptions = {}, holds = true): Promise<HostHandle> {
     const config = JSON.stringify(options);
-    const opened = await this.#tickets.wait((ticket) => {
+    const open = (ticket: number) => {
       plainly(() => native.openHost(this.#environment, config, ticket));
-    });
+    };
+    const opened = await this.#tickets.wait(open, { holds });
     const { host, home } = parse<{ host: number; home: number }>(opened);
     return new HostHandle(host, home, this.#tickets, this.#bags);
+  }
+
+  /** Begins a trial; from then on JavaScript and Rust go by turns. */
+  openTrial(options: TrialOptions): Trial {
+    this.#byTurns = true;
+    this.#entries.count();
+    return new Trial(this.#environment, options, this.#tickets, this.#bags);
+  }
+
+  /** For tests: takes what waits, and says whether anything did, or something is yet to begin. */
+  drain(): boolean {
+    const before = this.#taken;
+    this.#missed = false;
+    this.#drain();
+    return this.#taken !== before || this.#entries.pending;
+  }
+
+  /** For tests: while `body` runs nothing is taken but by {@link drain}. */
+  async drive<T>(body: () => Promise<T>): Promise<T> {
+    this.#drivers += 1;
+    try {
+      return await body();
+    } finally {
+      this.#drivers -= 1;
+      if (this.#drivers === 0 && this.#missed) setImmediate(() => this.#called());
+    }
   }
 
   /**
@@ -81,7 +126,7 @@ export class Dispatch {
   inPlace<T>(
     bag: ActorBag,
     run: (scope: CallScope) => T | Promise<T>,
-    signal?: AbortSignal,
+    signal?: Stop,
   ): Promise<Awaited<T>> | undefined {
     if (bag.stopped !== undefined || signal?.aborted) return undefined;
     const number = native.admit(bag.actor);
@@ -99,7 +144,7 @@ export class Dispatch {
   queued<T>(
     bag: ActorBag,
     run: (scope: CallScope) => T | Promise<T>,
-    signal?: AbortSignal,
+    signal?: Stop,
   ): Promise<Awaited<T>> | undefined {
     if (bag.stopped !== undefined || signal?.aborted) return undefined;
     const number = native.queue(bag.actor);
@@ -146,6 +191,12 @@ export class Dispatch {
   /** One function for all bags, of which there are many. */
   readonly #instance = (bag: ActorBag) => instanceOf(this.#environment, bag);
 
+  /** There is something to take. */
+  #called(): void {
+    if (this.#drivers === 0) this.#drain();
+    else this.#missed = true;
+  }
+
   /** See (2): whatever goes wrong, what is left is taken after the loop has turned. */
   #drain(): void {
     let empty = false;
@@ -158,9 +209,10 @@ export class Dispatch {
           empty = true;
           break;
         }
+        this.#taken += 1;
         this.#read(new Records(batch));
         this.#entries.run();
-      } while (now() - began < BUDGET_MS);
+      } while (this.#byTurns || now() - began < BUDGET_MS);
     } finally {
       if (!empty) setImmediate(() => this.#drain());
     }
@@ -222,6 +274,14 @@ export class Dispatch {
             job.number(3),
           ),
         );
+        return;
+      }
+      case Kind.FIRED: {
+        const fire = JSON.parse(job.text(2)) as FireInfo;
+        const [name, args] = [job.text(0), job.bytes(1)];
+        this.#keepAlive.hold();
+        const ended = () => this.#keepAlive.release();
+        this.#entries.push(new FiredEntry(this.#hooks, bag, ticket, name, args, fire, ended));
         return;
       }
       case Kind.BEGIN: {
@@ -307,7 +367,7 @@ function held<T>(
   run: (scope: CallScope) => T | Promise<T>,
   resolve: (value: Awaited<T>) => void,
   reject: (error: unknown) => void,
-  signal: AbortSignal | undefined,
+  signal: Stop | undefined,
 ): InPlaceCall {
   const settle = resolve as (value: unknown) => void;
   const call = new InPlaceCall(native, bag, number, run, settle, reject);

@@ -8,9 +8,10 @@
  * 3. A budget: after {@link BUDGET_MS} of beginning without the event loop having
  *    turned, the rest waits until it has. Chains of calls are microtasks and would
  *    otherwise starve timers, sockets and commits.
+ * 4. No entry begins in the async context of a caller, or of another actor's function.
  */
 
-import { now, setImmediate } from "./clockwork.js";
+import { inOwnContext, now, setImmediate } from "./clockwork.js";
 
 /** What begins. */
 export interface Entry {
@@ -26,6 +27,9 @@ export const BUDGET_MS = 2;
 /** The weight after which the clock is looked at. */
 const LOOK_AFTER = 32;
 
+/** The budget of a test runtime, as weight: what happens must not depend on how fast the machine is. */
+const BUDGET_WEIGHT = 10_000;
+
 export class Entries {
   #queue: (Entry | undefined)[] = [];
   #head = 0;
@@ -37,6 +41,9 @@ export class Entries {
   #open = false;
   #openedAt = 0;
   #weight = 0;
+  /** What began since the loop turned, as weight. */
+  #spent = 0;
+  #counts = false;
   #wake: () => void = () => {};
   readonly #turned: () => void;
 
@@ -63,6 +70,16 @@ export class Entries {
     }).then(this.#soon);
   }
 
+  /** From now on the budget is a weight. */
+  count(): void {
+    this.#counts = true;
+  }
+
+  /** Whether something is about to begin, or the loop has to turn before a turn ends. */
+  get pending(): boolean {
+    return this.#open || this.#head < this.#queue.length;
+  }
+
   /** Sees to it that `turned` is called once the event loop has turned. */
   watch(): void {
     if (this.#open) return;
@@ -80,7 +97,7 @@ export class Entries {
     while (this.#head < this.#queue.length) {
       if (this.#weight >= LOOK_AFTER) {
         this.#weight = 0;
-        if (now() - this.#openedAt >= BUDGET_MS) {
+        if (this.#isUsedUp()) {
           this.#waiting = true;
           return;
         }
@@ -88,11 +105,16 @@ export class Entries {
       const entry = this.#queue[this.#head] as Entry;
       this.#queue[this.#head++] = undefined;
       this.#weight += entry.weight;
+      this.#spent += entry.weight;
       begin(entry);
     }
     if (this.#queue.length > 1024) this.#queue = [];
     else this.#queue.length = 0;
     this.#head = 0;
+  }
+
+  #isUsedUp(): boolean {
+    return this.#counts ? this.#spent >= BUDGET_WEIGHT : now() - this.#openedAt >= BUDGET_MS;
   }
 
   readonly #soon = (): void => {
@@ -101,16 +123,18 @@ export class Entries {
     this.run();
   };
 
-  readonly #afterTurn = (): void => {
+  // The function of an actor may have asked for it, and the entries of all begin here.
+  readonly #afterTurn = inOwnContext((): void => {
     this.#open = false;
     this.#weight = 0;
+    this.#spent = 0;
     this.#waiting = false;
     try {
       this.#turned();
     } finally {
       if (this.#head < this.#queue.length) this.run();
     }
-  };
+  });
 }
 
 /** A fault of the runtime must stop neither the others nor the queue, and must not be hidden. */

@@ -9,6 +9,7 @@ import type { Entry } from "./entries.js";
 import { encodeRecord, type RivetError, recordOf } from "./errors.js";
 import type { Callback } from "./factory.js";
 import type { OpenCall } from "./open-calls.js";
+import type { FireInfo } from "./schedule.js";
 import { whenSettled } from "./settle.js";
 import { newToken } from "./token.js";
 import { BROKEN } from "./turns.js";
@@ -38,6 +39,9 @@ const HOOKS: Readonly<Record<string, string>> = {
   on_sleep: "onSleep",
   on_destroy: "onDestroy",
 };
+
+/** What `run` asks for with `false`: that the moment for which it was woken comes once more. */
+const AGAIN = new Uint8Array(1);
 
 /** Those of the end, which nobody waits for. */
 const ENDS: readonly string[] = ["onSleep", "onDestroy"];
@@ -120,7 +124,7 @@ export class HookEntry implements Entry {
       ticket,
       "run",
       () => ({ ctx: bag.context, bag }),
-      () => undefined,
+      (result) => (result === false ? AGAIN : undefined),
     );
   }
 
@@ -256,13 +260,14 @@ export class ActionEntry implements Entry, OpenCall {
     args: Uint8Array,
     caller: CallerKind,
     origin: number,
+    fire?: FireInfo,
   ) {
     this.#host = host;
     this.#bag = bag;
     this.#call = call;
     this.#name = name;
     this.#origin = origin;
-    this.#payload = new ActionPayload(bag, args, caller);
+    this.#payload = new ActionPayload(bag, args, caller, fire);
     bag.open.set(call, this);
   }
 
@@ -328,8 +333,48 @@ export class ActionEntry implements Entry, OpenCall {
     }
     // Whoever holds the payload learns that the call is over.
     this.#payload.cancel();
+    this.over();
+  }
+
+  /** Its function ended. */
+  protected over(): void {}
+}
+
+/**
+ * Runs an action because of a schedule. Nobody waits for it, so it holds the process itself: what
+ * was taken is not to be cut short because nothing else is left to do. `ended` is told once.
+ */
+export class FiredEntry extends ActionEntry {
+  readonly #ended: () => void;
+  #told = false;
+
+  constructor(
+    host: HookHost,
+    bag: ActorBag,
+    call: number,
+    name: string,
+    args: Uint8Array,
+    fire: FireInfo,
+    ended: () => void,
+  ) {
+    super(host, bag, call, name, args, BY_SCHEDULE, 0, fire);
+    this.#ended = ended;
+  }
+
+  override stop(error: RivetError): void {
+    super.stop(error);
+    this.over();
+  }
+
+  protected override over(): void {
+    if (this.#told) return;
+    this.#told = true;
+    this.#ended();
   }
 }
+
+/** The kind of caller that a schedule is. */
+const BY_SCHEDULE: CallerKind = 3;
 
 /** The payload of an action. What costs something is made at the first look. */
 export class ActionPayload {
@@ -338,14 +383,17 @@ export class ActionPayload {
   readonly caller: CallerKind;
   /** Set for a call through a connection. */
   readonly conn = null;
+  /** Set for a call of a schedule. */
+  readonly scheduledFire: FireInfo | undefined;
   cancelled = false;
   #abort: AbortController | undefined;
   #token: CancellationToken | undefined;
 
-  constructor(bag: ActorBag, args: Uint8Array, caller: CallerKind) {
+  constructor(bag: ActorBag, args: Uint8Array, caller: CallerKind, fire: FireInfo | undefined) {
     this.bag = bag;
     this.args = args;
     this.caller = caller;
+    this.scheduledFire = fire;
   }
 
   get ctx(): ActorContext {

@@ -6,7 +6,7 @@ import type { ActorBag } from "./bags.js";
 import { fromRecord, unbridged } from "./errors.js";
 import { keep, type NapiActorFactory } from "./factory.js";
 import type { CallerKind } from "./hooks.js";
-import { onAbort } from "./listen.js";
+import { onAbort, type Stop } from "./listen.js";
 import type { Tickets } from "./tickets.js";
 
 /** An actor by its name and key, created by the first call if `create` says so, or by its id. */
@@ -114,7 +114,7 @@ export class HostHandle {
     action: string,
     args: Uint8Array,
     caller: CallerKind,
-    options: { signal?: AbortSignal | undefined } = {},
+    options: { signal?: Stop | undefined } = {},
   ): Promise<Uint8Array> {
     const { signal } = options;
     if (signal?.aborted) throw signal.reason;

@@ -14,6 +14,9 @@ export {
   type JsNativeDatabase,
   type JsSqliteTransaction,
   type Kv,
+  type Queue,
+  type QueueMessage,
+  type Schedule,
 } from "../../index.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 export { clockNow, clockSleep, type SleepStop } from "./clock.js";
@@ -45,8 +48,19 @@ export type {
 } from "./host.js";
 export type { CallScope } from "./inplace.js";
 export type { KvEntry, KvListOptions } from "./kv.js";
+export { EitherSignal, onAbort, type Stop } from "./listen.js";
 export { bagOf } from "./owner.js";
+export type { QueueReceiveOptions, QueueWaitOptions, Received } from "./queue.js";
+export * as messages from "./queue.js";
 export { CoreRegistry } from "./registry.js";
+export type {
+  DeadRow,
+  EventRow,
+  FaultRow,
+  FireInfo,
+  HistoryRow,
+  JobRow,
+} from "./schedule.js";
 export type { JsBindParam, JsSqlStatement } from "./sql.js";
 export {
   isBinding,
@@ -57,6 +71,7 @@ export {
   type SqlResult,
 } from "./sql-values.js";
 export { CancellationToken } from "./token.js";
+export type { CrashPoint, Trial } from "./trial.js";
 
 /**
  * The dispatch of this environment. Where the module is loaded twice, as by a test runner that clears

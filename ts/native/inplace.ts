@@ -17,7 +17,7 @@ import type { Entry } from "./entries.js";
 import { fromRecord, type RivetError } from "./errors.js";
 import type { Output } from "./gate.js";
 import type { KeepAlive } from "./keepalive.js";
-import { onAbort } from "./listen.js";
+import { onAbort, type Stop } from "./listen.js";
 import type { OpenCall } from "./open-calls.js";
 import { whenSettled } from "./settle.js";
 
@@ -106,7 +106,7 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
   }
 
   /** Gives the call up when `signal` fires. */
-  listen(signal: AbortSignal): void {
+  listen(signal: Stop): void {
     this.#unlisten = onAbort(signal, () => this.#giveUp(signal.reason));
   }
 

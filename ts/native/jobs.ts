@@ -22,6 +22,7 @@ export const Kind = {
   LOG: 12,
   FORGOTTEN: 13,
   BEGIN: 14,
+  FIRED: 15,
 } as const;
 
 export type Kind = (typeof Kind)[keyof typeof Kind];
@@ -42,6 +43,7 @@ export const FIELDS: Readonly<Record<Kind, number>> = {
   [Kind.LOG]: 5, // level, target, message, fields as JSON, how many were lost
   [Kind.FORGOTTEN]: 1, // factory
   [Kind.BEGIN]: 0,
+  [Kind.FIRED]: 3, // name, arguments, why as JSON
 };
 
 /** What a place in the buffer of a batch is multiplied with before the length is added. */

@@ -130,7 +130,7 @@ function write(kv: Kv, start: (ticket: number) => void): Promise<unknown> {
 }
 
 /** Each part as its length plus one in four bytes and its bytes; 0 for none. */
-function unpack(packed: Uint8Array | null): (Buffer | null)[] {
+export function unpack(packed: Uint8Array | null): (Buffer | null)[] {
   if (packed === null) return [];
   const all = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
   const parts: (Buffer | null)[] = [];

@@ -89,7 +89,7 @@ export class Registry<U extends Definitions = Definitions> {
       deps: setup.deps,
       client: (context) => {
         const { live, call } = Context.inside(context);
-        return makeClient(() => ({ host: this.#opening.actorsHost, live, call }));
+        return makeClient(() => ({ host: this.#opening.actorsHost, live, call, from: context }));
       },
     };
     this.#opening = new Opening(
@@ -102,6 +102,7 @@ export class Registry<U extends Definitions = Definitions> {
       host: this.#opening.host,
       live: undefined,
       call: undefined,
+      from: undefined,
     })) as Client<this>;
   }
 

@@ -1,25 +1,35 @@
 /**
- * Opens the host of a registry, once, when it is first needed, or as soon as the registry is set up
- * where its folder is open here already: its definitions replace those of before.
+ * Opens the host of a registry, once: when it is first needed, or as soon as the registry is set up
+ * where its folder is open here already, since its definitions replace those of before, or one turn of
+ * the event loop later where there is a store, in which something may be due with nobody to call.
  *
  * 1. A failed opening is told to everyone who waited for it, and tried again by the next.
  * 2. Once a registry was shut down nothing opens it again.
  * 3. One that was superseded uses the host for as long as others keep it open, and opens it anew
  *    when it is needed afterwards.
+ * 4. What is opened for schedules alone keeps the process alive neither then nor later. That it fails is
+ *    logged, and whoever needs the host by then tries again.
  */
 
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 
 import { makeFactory } from "../actors/adapter";
 import type { Scene } from "../actors/live";
 import { messageOf, RivetError } from "../errors";
-import { dispatch, type Host, type NapiActorFactory } from "../native-half";
+import { clockwork, dispatch, type Host, type NapiActorFactory } from "../native-half";
 import { leaveNativeLines, takeNativeLines } from "./native-log";
 import type { Setup } from "./options";
 import { type Report, type SharedHost, sharedHosts, type Tenant } from "./shared";
 
 /** Ends the part of a registry in its host, within some milliseconds. */
 export type Leave = (graceMs: number) => Promise<Report>;
+
+/** Longer than any opening takes: what holds the process until it is released. */
+const FAR_MS = 2 ** 31 - 1;
+
+/** The file by which a folder is known to have a store. */
+const STORE = "actors.db";
 
 export class Opening implements Tenant {
   readonly order = sharedHosts.nextOrder();
@@ -31,6 +41,8 @@ export class Opening implements Tenant {
   readonly #shutdown: (deadline: number) => Promise<unknown>;
   readonly #superseded: (by: SharedHost) => void;
   #opening: Promise<Host> | undefined;
+  /** Whether it is opened because of (4), and has not been yet. */
+  #isEarly = false;
   #shared: SharedHost | undefined;
   /** Others run all of its actors, so that it has no part in the host of its own. */
   #isSuperseded = false;
@@ -56,6 +68,9 @@ export class Opening implements Tenant {
     if (this.#folder !== undefined && sharedHosts.hasOpen(this.#folder)) {
       // Told to whoever needs it first, who tries again (1).
       this.#open().catch(() => {});
+    } else if (setup.opens === "start" && this.#hasStore()) {
+      // Not now: whoever only looks at the definitions, or calls at once, comes first.
+      clockwork.setImmediate(() => this.#openEarly());
     }
   }
 
@@ -77,7 +92,8 @@ export class Opening implements Tenant {
       this.#shared = undefined;
       this.#opening = undefined;
     }
-    this.#opening ??= this.#start().catch((error) => {
+    if (this.#isEarly && this.#opening !== undefined) return this.#heldUntil(this.#opening);
+    this.#opening ??= this.#start(true).catch((error) => {
       this.#opening = undefined;
       throw error;
     });
@@ -124,14 +140,46 @@ export class Opening implements Tenant {
     return this.#shutdown(deadline);
   }
 
-  async #start(): Promise<Host> {
+  #hasStore(): boolean {
+    return this.#folder !== undefined && existsSync(join(this.#folder, STORE));
+  }
+
+  /** See (4). */
+  #openEarly(): void {
+    if (this.#closed || this.#opening !== undefined) return;
+    this.#isEarly = true;
+    const ended = (): void => {
+      this.#isEarly = false;
+    };
+    this.#opening = this.#start(false).finally(ended);
+    this.#opening.catch((error) => {
+      this.#opening = undefined;
+      const msg = `${this.#folder} could not be opened, so what is scheduled there does not run before an actor is called: ${messageOf(error)}`;
+      this.#setup.logging.write("warn", {}, { msg, error });
+    });
+  }
+
+  /** What was begun early, for somebody who needs it: he keeps the process alive, and tries again. */
+  async #heldUntil(early: Promise<Host>): Promise<Host> {
+    const release = clockwork.after(FAR_MS, () => {});
+    try {
+      return await early.catch(() => this.#open());
+    } finally {
+      release();
+    }
+  }
+
+  async #start(holds: boolean): Promise<Host> {
     const { threads, lockTimeout, logging } = this.#setup;
     const folder = this.#folder;
-    const opened = await dispatch.openHost({
-      ...(folder === undefined ? {} : { path: folder }),
-      shared: threads === "shared",
-      lockTimeoutMs: lockTimeout,
-    });
+    const opened = await dispatch.openHost(
+      {
+        ...(folder === undefined ? {} : { path: folder }),
+        shared: threads === "shared",
+        lockTimeoutMs: lockTimeout,
+      },
+      holds,
+    );
     this.#isSuperseded = false;
     takeNativeLines(logging);
     this.#shared = sharedHosts.join(opened, this, { folder, threads });

@@ -52,6 +52,12 @@ export interface SetupSettings<U extends Definitions> {
    * wake the next time. `"now"`: they fall asleep at once, so that the next call runs the new code.
    */
   reload?: "wake" | "now" | undefined;
+  /**
+   * When a folder that exists is opened. `"start"` (default): as soon as the program is set up, so that
+   * what was scheduled runs with nobody to call. `"call"`: when it is first needed, for programs that
+   * import a registry which another process or thread runs. Default `GREENROOM_OPENS`, else `"start"`.
+   */
+  opens?: "start" | "call" | undefined;
   /** Which lines are logged, and where to. */
   logging?: LoggingOptions | undefined;
 }
@@ -64,13 +70,14 @@ export interface Setup {
   readonly threads: "exclusive" | "shared";
   readonly lockTimeout: number;
   readonly reload: "wake" | "now";
+  readonly opens: "start" | "call";
   readonly deps: unknown;
   readonly logging: Logging;
 }
 
 const keys: Keys = {
   place: "setup()",
-  known: ["use", "storage", "threads", "lockTimeout", "reload", "deps", "logging"],
+  known: ["use", "storage", "threads", "lockTimeout", "reload", "opens", "deps", "logging"],
   later: [
     "endpoint",
     "exposeErrors",
@@ -98,6 +105,10 @@ export function readSetup(given: unknown): Setup {
     threads: choice(given, "threads", ["exclusive", "shared"]),
     lockTimeout: readLockTimeout(given.lockTimeout),
     reload: choice(given, "reload", ["wake", "now"]),
+    opens: choice({ opens: given.opens ?? process.env.GREENROOM_OPENS }, "opens", [
+      "start",
+      "call",
+    ]),
     deps: given.deps,
     logging: new Logging(given.logging),
   };

@@ -2,6 +2,7 @@
 
 import type { ActionArgs, ActionAt, ActionName, ActionResult, Calls } from "./actions";
 import type { AnyActorDefinition, AnyRegistry, DefinitionsOf, TypesOf } from "./definition";
+import type { HandleSend, TypesOfQueues } from "./queue";
 
 /** What tells the actors of one name apart. A bare string is a key of one part, none is `[]`. */
 export type ActorKey = string | readonly string[];
@@ -65,16 +66,28 @@ export interface ActionCall<A, N extends string> {
 }
 
 /** Members of every handle. */
-export interface HandleMembers<A> {
+export interface HandleMembers<A, Q = unknown> {
   /** Calls an action by name. */
   action<N extends ActionName<A>>(call: ActionCall<A, N>): ActionResult<ActionAt<A, N>>;
+  /** Sends a message to a queue of the actor. */
+  readonly send: HandleSend<TypesOfQueues<Q>>;
   /** The id of the actor, which is created when the handle says so. It is not started. */
   resolve(): Promise<string>;
 }
 
 /** Calls one actor. It stays valid while the actor sleeps, wakes and is created again. */
-export type ActorHandle<D extends AnyActorDefinition> = HandleMembers<TypesOf<D>["actions"]> &
+export type ActorHandle<D extends AnyActorDefinition> = HandleMembers<
+  TypesOf<D>["actions"],
+  TypesOf<D>["queues"]
+> &
   Calls<TypesOf<D>["actions"]>;
+
+/**
+ * A handle of an actor on itself, by which its internal actions are called too. Anywhere else those reject
+ * with `actor.action_not_found`.
+ */
+export type SelfHandleOf<D extends AnyActorDefinition> = ActorHandle<D> &
+  Calls<TypesOf<D>["internalActions"]>;
 
 /** What a client offers beside its accessors. */
 export interface ClientRaw<R extends AnyRegistry> {

@@ -5,12 +5,15 @@
  * 2. The context of a `createX` does not mention what `createX` returns, so that it can be inferred.
  *
  * All contexts have the same type parameters, in RivetKit's order. Those of connections, database,
- * events and queues are there for the members that belong to them.
+ * events and queues are there for the members that belong to them. Last come the actions, of which
+ * schedules know the names.
  */
 
 import type { Client } from "./client";
-import type { AnyActorDefinition, AnyRegistry, TypesOf } from "./definition";
+import type { AllActionsOf, AnyActorDefinition, AnyRegistry, TypesOf } from "./definition";
 import type { ActorKv } from "./kv";
+import type { ActorQueue } from "./queue";
+import type { ActorCron, ActorSchedule } from "./schedule";
 import type { ActorSql } from "./sql";
 
 /** Who called an action: over the network, another actor, this process, or a schedule. */
@@ -68,7 +71,7 @@ export interface ActorClock {
 }
 
 /** Members of every context. */
-export interface BaseContext {
+export interface BaseContext<Actions = never> {
   /** The id, which stays over generations. */
   readonly actorId: string;
   /** The name of the actor's type: its key in `use`. */
@@ -83,6 +86,10 @@ export interface BaseContext {
   readonly kv: ActorKv;
   /** SQL on a file of its own, at once and without a promise. */
   readonly sql: ActorSql;
+  /** What it does once, later. */
+  readonly schedule: ActorSchedule<Actions>;
+  /** What it does again and again. */
+  readonly cron: ActorCron<Actions>;
   /** The runtime's time, in milliseconds since the epoch: the same as `clock.now()`. */
   readonly now: number;
   /** The runtime's clock. */
@@ -137,7 +144,9 @@ export interface DatabaseContext<DB> {
 }
 
 /** The state, for all contexts after `createState`. */
-export interface StateContext<S, DB = unknown> extends BaseContext, DatabaseContext<DB> {
+export interface StateContext<S, Actions = never, DB = unknown>
+  extends BaseContext<Actions>,
+    DatabaseContext<DB> {
   /**
    * The actor's state. Changes at any depth are noticed; assigning refuses what cannot be stored.
    *
@@ -149,8 +158,8 @@ export interface StateContext<S, DB = unknown> extends BaseContext, DatabaseCont
 }
 
 /** Of `createState`. */
-export interface CreateStateContext<Database = unknown>
-  extends BaseContext,
+export interface CreateStateContext<Actions = never, Database = unknown>
+  extends BaseContext<Actions>,
     DatabaseContext<Database> {}
 
 /** Of `onCreate`. */
@@ -162,8 +171,12 @@ export interface CreateContext<
   _Input = unknown,
   Database = unknown,
   _Events = unknown,
-  _Queues = unknown,
-> extends StateContext<State, Database> {}
+  Queues = unknown,
+  Actions = never,
+> extends StateContext<State, Actions, Database> {
+  /** Its messages. */
+  readonly queue: ActorQueue<Queues>;
+}
 
 /** Of `createVars`. */
 export interface CreateVarsContext<
@@ -174,8 +187,12 @@ export interface CreateVarsContext<
   _Input = unknown,
   Database = unknown,
   _Events = unknown,
-  _Queues = unknown,
-> extends StateContext<State, Database> {}
+  Queues = unknown,
+  Actions = never,
+> extends StateContext<State, Actions, Database> {
+  /** Its messages. */
+  readonly queue: ActorQueue<Queues>;
+}
 
 /** Of everything else. */
 export interface ActorContext<
@@ -186,8 +203,11 @@ export interface ActorContext<
   _Input = unknown,
   Database = unknown,
   _Events = unknown,
-  _Queues = unknown,
-> extends StateContext<State, Database> {
+  Queues = unknown,
+  Actions = never,
+> extends StateContext<State, Actions, Database> {
+  /** Its messages. */
+  readonly queue: ActorQueue<Queues>;
   /** What lives as long as the generation, and is never stored. */
   vars: Vars;
 }
@@ -202,7 +222,18 @@ export interface ActionContext<
   Database = unknown,
   Events = unknown,
   Queues = unknown,
-> extends ActorContext<State, ConnParams, ConnState, Vars, Input, Database, Events, Queues> {
+  Actions = never,
+> extends ActorContext<
+    State,
+    ConnParams,
+    ConnState,
+    Vars,
+    Input,
+    Database,
+    Events,
+    Queues,
+    Actions
+  > {
   /** Who called. */
   readonly caller: Caller;
 }
@@ -216,6 +247,8 @@ export interface ContextTypes {
   database?: unknown;
   events?: unknown;
   queues?: unknown;
+  /** The tree of actions that schedules may name, such as `{tick(n: number): void}`. */
+  actions?: unknown;
 }
 
 /**
@@ -230,7 +263,8 @@ export type Context<T extends ContextTypes = Record<never, never>> = ActorContex
   unknown,
   T["database"],
   T["events"],
-  T["queues"]
+  T["queues"],
+  "actions" extends keyof T ? T["actions"] : never
 >;
 
 /** Of any function of the given definition but `createState`, `createVars` and `onCreate`. */
@@ -240,7 +274,10 @@ export type ActorContextOf<D extends AnyActorDefinition> = ActorContext<
   unknown,
   TypesOf<D>["vars"],
   TypesOf<D>["input"],
-  TypesOf<D>["db"]
+  TypesOf<D>["db"],
+  unknown,
+  TypesOf<D>["queues"],
+  AllActionsOf<D>
 >;
 /** Of the given definition's actions. */
 export type ActionContextOf<D extends AnyActorDefinition> = ActionContext<
@@ -249,7 +286,10 @@ export type ActionContextOf<D extends AnyActorDefinition> = ActionContext<
   unknown,
   TypesOf<D>["vars"],
   TypesOf<D>["input"],
-  TypesOf<D>["db"]
+  TypesOf<D>["db"],
+  unknown,
+  TypesOf<D>["queues"],
+  AllActionsOf<D>
 >;
 /** Of the given definition's `onCreate`. */
 export type CreateContextOf<D extends AnyActorDefinition> = CreateContext<
@@ -258,7 +298,10 @@ export type CreateContextOf<D extends AnyActorDefinition> = CreateContext<
   unknown,
   unknown,
   TypesOf<D>["input"],
-  TypesOf<D>["db"]
+  TypesOf<D>["db"],
+  unknown,
+  TypesOf<D>["queues"],
+  AllActionsOf<D>
 >;
 /** Of the given definition's `createVars`. */
 export type CreateVarsContextOf<D extends AnyActorDefinition> = CreateVarsContext<
@@ -267,14 +310,22 @@ export type CreateVarsContextOf<D extends AnyActorDefinition> = CreateVarsContex
   unknown,
   unknown,
   TypesOf<D>["input"],
-  TypesOf<D>["db"]
+  TypesOf<D>["db"],
+  unknown,
+  TypesOf<D>["queues"],
+  AllActionsOf<D>
 >;
 
 /** Of `onMigrate`. */
-export type MigrateContext<State = unknown, Database = unknown> = StateContext<State, Database>;
+export type MigrateContext<State = unknown, Actions = never, Database = unknown> = StateContext<
+  State,
+  Actions,
+  Database
+>;
 /** Of `onMigrate` of the given definition. */
 export type MigrateContextOf<D extends AnyActorDefinition> = MigrateContext<
   TypesOf<D>["state"],
+  AllActionsOf<D>,
   TypesOf<D>["db"]
 >;
 

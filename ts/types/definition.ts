@@ -14,6 +14,8 @@ export interface DefinitionTypes {
   readonly deps: unknown;
   /** What `c.db` is. */
   readonly db: unknown;
+  /** The queues, by name. */
+  readonly queues: unknown;
   /** The tree of actions for schedules and the actor itself. */
   readonly internalActions: unknown;
 }
@@ -34,6 +36,10 @@ export type AnyActorDefinition = ActorDefinition;
 
 /** The types of a definition. */
 export type TypesOf<D extends AnyActorDefinition> = NonNullable<D[typeof types]>;
+
+/** The actions of a definition, public and internal: what its schedules may name. */
+export type AllActionsOf<D extends AnyActorDefinition> = TypesOf<D>["actions"] &
+  TypesOf<D>["internalActions"];
 
 /** The definitions of a registry, by name. */
 export type Definitions = Readonly<Record<string, AnyActorDefinition>>;

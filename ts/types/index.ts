@@ -6,5 +6,7 @@ export type * from "./config";
 export type * from "./context";
 export type * from "./definition";
 export type * from "./kv";
+export type * from "./queue";
 export type * from "./renamed";
+export type * from "./schedule";
 export type * from "./sql";

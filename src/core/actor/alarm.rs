@@ -4,7 +4,11 @@
 //!
 //! 1. A commit carries the alarm when it differs from what the directory was last
 //!    given, and only then: most commits leave the directory alone.
-//! 2. The last commit of a generation leaves no alarm behind whose moment has passed
+//! 2. While a consumer has a message that it is to complete, the alarm has passed: a
+//!    crash brings the actor back with nobody calling. What was set for the first such
+//!    message stays until the last commit, or each message would change the directory
+//!    twice; at worst an actor that crashes is woken once for nothing.
+//! 3. The last commit of a generation leaves no alarm behind whose moment has passed
 //!    without need, or the host would wake the actor for nothing, again and again.
 
 /// The alarm of one generation, in milliseconds since the Unix epoch.
@@ -16,12 +20,14 @@ pub(super) struct Alarm {
     queue: Option<i64>,
     /// What the schedules want.
     schedules: Option<i64>,
+    /// When a message to complete was first handed out (invariant 2).
+    handed_out: Option<i64>,
 }
 
 impl Default for Alarm {
     /// That of a new actor, which has none.
     fn default() -> Self {
-        Self { stored: Some(None), queue: None, schedules: None }
+        Self { stored: Some(None), queue: None, schedules: None, handed_out: None }
     }
 }
 
@@ -41,9 +47,19 @@ impl Alarm {
         self.schedules = at;
     }
 
+    /// Notes that consumers have messages to complete (invariant 2).
+    pub(super) fn hand_out(&mut self, unix_ms: i64) {
+        self.handed_out.get_or_insert(unix_ms);
+    }
+
+    /// The generation ends in order: what consumers had waits for the next one.
+    pub(super) fn take_back(&mut self) {
+        self.handed_out = None;
+    }
+
     /// The earliest of all that is wanted.
     pub(super) fn wanted(&self) -> Option<i64> {
-        self.queue_or(self.schedules)
+        self.queue_or(self.schedules).into_iter().chain(self.handed_out).min()
     }
 
     /// The earlier of what the queue wants and this.
@@ -85,6 +101,19 @@ mod tests {
 
         alarm.set_queue(None);
         assert_eq!((alarm.take(), alarm.take()), (Some(None), None));
+    }
+
+    #[test]
+    fn a_message_in_the_hands_of_a_consumer_is_due_until_the_generation_ends_in_order() {
+        let mut alarm = Alarm::default();
+        alarm.set_queue(Some(50));
+        alarm.hand_out(7);
+        assert_eq!(alarm.take(), Some(Some(7)));
+
+        alarm.hand_out(9);
+        assert_eq!((alarm.take(), alarm.queue_or(None)), (None, Some(50)));
+        alarm.take_back();
+        assert_eq!((alarm.take(), alarm.take()), (Some(Some(50)), None));
     }
 
     #[test]

@@ -23,6 +23,7 @@ use super::calls::Calls;
 use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf};
 use super::gate::{CommitNumber, Gate, Held, Required};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
+use super::on_demand::OnDemand;
 use super::queue::QueueDesk;
 use super::rows::TurnRows;
 use super::run_handler::RunHandler;
@@ -103,11 +104,11 @@ pub(super) struct Machine {
     /// Changes of rows that no commit carries yet.
     pub(super) rows: TurnRows,
     /// The queue, and who waits for it.
-    pub(super) desk: QueueDesk,
+    pub(super) desk: OnDemand<QueueDesk>,
     /// When the host must wake the actor.
     pub(super) alarm: Alarm,
     /// What is to be done later.
-    pub(super) later: Later,
+    pub(super) later: OnDemand<Later>,
     /// The snapshot that the author's side was asked for and has not answered.
     pub(super) snapshot: Option<Snapshot>,
     /// Who waits for one certain commit. Apart from the gate, since the core's own
@@ -159,9 +160,9 @@ impl Machine {
             broken: None,
             pushes_pending: false,
             rows: TurnRows::default(),
-            desk: QueueDesk::new(&config),
+            desk: OnDemand::new(&config, QueueDesk::new),
             alarm: Alarm::default(),
-            later: Later::new(config.max_schedules as usize),
+            later: OnDemand::new(&config, |config| Later::new(config.max_schedules as usize)),
             snapshot: None,
             commit_waiters: Vec::new(),
             sql_due: None,
@@ -271,7 +272,7 @@ impl Machine {
             SaveOf::Rows => !self.state_is_dirty(),
         };
         let number = self.gate.begin(carries_all);
-        self.alarm.set_schedules(self.later.schedules.next_alarm());
+        self.alarm.set_schedules(self.next_schedule());
         self.writes_in_flight += 1;
         let turn = self.sql_turn.take();
         self.sql_in_use &= turn.is_none();
@@ -429,8 +430,8 @@ impl Machine {
             self.saves.due().filter(|_| saves_now),
             self.calls.next_deadline(),
             self.run.restart_due(),
-            self.desk.due().filter(|_| self.takes_rows()),
-            self.later.due(),
+            self.desk.made().and_then(QueueDesk::due).filter(|_| self.takes_rows()),
+            self.later.made().and_then(Later::due),
             self.waits.next_due(),
             self.sql_due,
             self.snapshot.as_ref().map(|snapshot| snapshot.deadline),

@@ -25,6 +25,7 @@ mod effect;
 pub mod gate;
 pub mod lifecycle;
 mod machine;
+mod on_demand;
 pub mod queue;
 mod requests;
 pub mod rows;
@@ -298,7 +299,7 @@ impl Timed for Actor {
             self.time_out_snapshot(machine, now);
             self.restart_due_run(machine, now);
             machine.tick_queue(self.moment(now));
-            if machine.later.due().is_some_and(|due| due <= now) {
+            if machine.later.made().and_then(schedules::Later::due).is_some_and(|due| due <= now) {
                 self.fire_alarms(machine);
             }
             waits::end_due_waits(machine, now);

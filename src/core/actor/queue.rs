@@ -105,6 +105,9 @@ enum By {
 impl Machine {
     /// Takes over the queue as it is stored.
     pub(super) fn install_queue(&mut self, rows: QueueRows, at: Moment) {
+        if rows == QueueRows::default() {
+            return;
+        }
         let (queue, ops) = Queue::load(rows, settings(self.config()), at.unix_ms);
         self.desk.queue = queue;
         self.desk.untold = Some(Flow::default());
@@ -113,7 +116,8 @@ impl Machine {
 
     /// Does what is due in the queue.
     pub(super) fn tick_queue(&mut self, at: Moment) {
-        if self.desk.due.is_some_and(|due| due <= at.now) && self.takes_rows() {
+        let due = self.desk.made().and_then(QueueDesk::due);
+        if due.is_some_and(|due| due <= at.now) && self.takes_rows() {
             let change = self.desk.queue.tick(at);
             self.apply_queue(change, By::Itself, at);
         }
@@ -121,7 +125,12 @@ impl Machine {
 
     /// Looks again at when the actor must be woken for its queue.
     pub(super) fn set_queue_alarm(&mut self, at: Moment) {
-        self.alarm.set_queue(self.desk.queue.alarm_ms(at.unix_ms));
+        let Some(desk) = self.desk.made() else { return };
+        let (alarm, in_flight) = (desk.queue.alarm_ms(at.unix_ms), desk.queue.has_in_flight());
+        self.alarm.set_queue(alarm);
+        if in_flight {
+            self.alarm.hand_out(at.unix_ms);
+        }
     }
 
     /// Ends the waits for messages, because the actor stops.
@@ -132,10 +141,11 @@ impl Machine {
 
     /// Answers everybody who still waits for the queue with `error`.
     pub(super) fn close_queue(&mut self, error: &Error) {
-        drop(self.desk.queue.abandon());
-        self.desk.due = None;
+        let Some(desk) = self.desk.made_mut() else { return };
+        drop(desk.queue.abandon());
+        desk.due = None;
         self.activity.queue_waits = 0;
-        for (_, waiting) in self.desk.waiting.drain() {
+        for (_, waiting) in desk.waiting.drain() {
             let told = Output::Flushed(waiting.fail(error.clone()), Ok(()));
             self.effects.push_back(Effect::Release(told));
         }
@@ -231,8 +241,9 @@ impl Actor {
     /// Tells the metrics what has come and gone. Within the step, so that they follow
     /// the counts in order.
     pub(super) fn show_queue(&self, machine: &mut Machine) {
-        if let Some(Flow { sent, received }) = machine.desk.untold.take() {
-            self.metrics.queue_moved(sent, received, machine.desk.queue.len());
+        let Some(desk) = machine.desk.made_mut() else { return };
+        if let Some(Flow { sent, received }) = desk.untold.take() {
+            self.metrics.queue_moved(sent, received, desk.queue.len());
         }
     }
 

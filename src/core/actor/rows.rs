@@ -127,9 +127,11 @@ impl Actor {
                 return;
             }
             machine.rows.add(rows);
-            if machine.is_being_created() {
-                machine.effects.push_back(Effect::Release(Output::Flushed(reply, Ok(()))));
-                return;
+            // Without a gate nothing has to be told in order, and the state may be long
+            // in coming.
+            let is_gated = self.config.durability == Durability::Reply;
+            if machine.is_being_created() || !is_gated {
+                return machine.when_rows_are_durable(reply);
             }
             let required = machine.gate.fence(machine.is_dirty());
             machine.hold(required, Output::Flushed(reply, Ok(())));

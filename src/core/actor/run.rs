@@ -15,6 +15,7 @@ use super::lifecycle::LifecycleError;
 use super::machine::Machine;
 use super::run_handler::RunEnd;
 use crate::core::behavior::{ActorEvent, Reply};
+use crate::core::schedule::Consumed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::time::Instant;
 
@@ -32,13 +33,17 @@ impl Actor {
         machine.deliver(ActorEvent::Run { reply });
     }
 
-    fn run_ended(self: &Arc<Self>, attempt: u64, result: Result<()>) {
+    fn run_ended(self: &Arc<Self>, attempt: u64, result: Result<bool>) {
+        let again = result == Ok(false);
         let failure = result.err().filter(|error| !error.is("actor", "aborted"));
         let end = self.step(|machine, now| {
             if machine.is_over() {
                 return RunEnd::Stale;
             }
             let end = machine.run.ended(attempt, failure.is_some(), now);
+            if end != RunEnd::Stale {
+                machine.woken_run_ended(again);
+            }
             if end == RunEnd::Stale {
                 machine.replaced_runs = machine.replaced_runs.saturating_sub(1);
             }
@@ -82,6 +87,25 @@ impl Actor {
             self.deliver_run(machine, attempt);
             Ok(())
         })
+    }
+}
+
+impl Machine {
+    /// Notes the deadline that `run` was woken for.
+    pub(super) fn run_woken(&mut self, consumed: Consumed) {
+        self.later.woken = Some(consumed);
+    }
+
+    /// An attempt ended. Where it asks for that, the deadline that it was woken for comes
+    /// once more.
+    fn woken_run_ended(&mut self, again: bool) {
+        let woken = self.later.made_mut().and_then(|later| later.woken.take());
+        let Some(consumed) = woken.filter(|_| again) else { return };
+        if !self.may_push() {
+            return;
+        }
+        let (_, ops) = self.later.schedules.restore_run_wake(consumed);
+        self.write_soon(ops);
     }
 }
 

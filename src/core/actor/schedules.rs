@@ -23,7 +23,7 @@ use super::lifecycle::Phase;
 use super::machine::Machine;
 use super::rows::Rows;
 use crate::core::behavior::{ActorEvent, CallId, Caller, Reply};
-use crate::core::schedule::{Changed, Dispatch, RunId, ScheduleError, Schedules};
+use crate::core::schedule::{Changed, Consumed, Dispatch, RunId, ScheduleError, Schedules};
 use crate::error::{Error, Result};
 use crate::ids::IdSource;
 use crate::store::{RowOp, StoredSchedules};
@@ -38,6 +38,8 @@ pub(super) struct Later {
     pub(super) schedules: Schedules,
     /// The calls that are attempts of fires.
     calls: HashMap<CallId, RunId>,
+    /// The deadline that the current attempt of `run` was woken for.
+    pub(super) woken: Option<Consumed>,
     /// The alarm that the next tick is for, and when that comes.
     armed: Option<(i64, Instant)>,
 }
@@ -46,7 +48,7 @@ impl Later {
     /// Nothing, for an actor that may have `maximum` schedules.
     pub(super) fn new(maximum: usize) -> Self {
         let (schedules, _) = Schedules::load(StoredSchedules::default(), maximum, 0);
-        Self { schedules, calls: HashMap::new(), armed: None }
+        Self { schedules, calls: HashMap::new(), woken: None, armed: None }
     }
 
     /// When the next tick is due.
@@ -59,7 +61,12 @@ impl Machine {
     /// The moment at which the actor must be awake again, in milliseconds since the
     /// Unix epoch; it may have passed.
     pub(super) fn next_alarm(&self) -> Option<i64> {
-        self.alarm.queue_or(self.later.schedules.next_alarm())
+        self.alarm.queue_or(self.next_schedule())
+    }
+
+    /// When something of the schedules is due next.
+    pub(super) fn next_schedule(&self) -> Option<i64> {
+        self.later.made().and_then(|later| later.schedules.next_alarm())
     }
 
     /// Whether what is due is taken (invariant 4).
@@ -69,7 +76,10 @@ impl Machine {
 
     /// Looks again when the next tick is due.
     pub(super) fn arm_alarm(&mut self, now: Instant, unix_ms: impl FnOnce() -> i64) {
-        let alarm = self.later.schedules.next_alarm().filter(|_| self.takes_due());
+        if self.later.made().is_none() {
+            return;
+        }
+        let alarm = self.next_schedule().filter(|_| self.takes_due());
         if alarm == self.later.armed.map(|(alarm, _)| alarm) {
             return;
         }
@@ -77,6 +87,17 @@ impl Machine {
             let ms = u64::try_from(alarm.saturating_sub(unix_ms())).unwrap_or(0);
             (alarm, now + Duration::from_millis(ms).min(LOOK_AGAIN))
         });
+    }
+
+    /// Writes rows that memory has changed, with what the author's side is about to
+    /// commit, if it is.
+    pub(super) fn write_soon(&mut self, ops: Vec<RowOp>) {
+        let rows = Rows { ops, in_memory: true };
+        if self.pushes_pending {
+            self.rows.add(rows);
+        } else if !rows.ops.is_empty() {
+            self.write_own_rows(rows);
+        }
     }
 
     /// Writes rows that memory has changed, and says which commit carries them.
@@ -90,6 +111,9 @@ impl Actor {
     /// Takes over what is stored, and writes what became of what the last generation
     /// left unfinished.
     pub(super) fn install_schedules(&self, machine: &mut Machine, stored: StoredSchedules) {
+        if stored == StoredSchedules::default() {
+            return;
+        }
         let maximum = self.config.max_schedules as usize;
         let (schedules, ops) = Schedules::load(stored, maximum, self.unix_ms());
         machine.later.schedules = schedules;
@@ -142,7 +166,7 @@ impl Actor {
 
     /// Takes what is due, and has it run once that is durable.
     pub(super) fn fire_alarms(self: &Arc<Self>, machine: &mut Machine) {
-        if !machine.takes_due() || machine.later.schedules.next_alarm().is_none() {
+        if !machine.takes_due() || machine.next_schedule().is_none() {
             return;
         }
         // The wall clock may have been set back since the tick was armed.
@@ -155,8 +179,11 @@ impl Actor {
             return;
         }
         let number = machine.write_taken(ops);
-        if woken.is_some() && self.hooks.run && !machine.run.is_active() {
-            self.start_run(machine);
+        if let Some(consumed) = woken.filter(|_| self.hooks.run) {
+            machine.run_woken(consumed);
+            if !machine.run.is_active() {
+                self.start_run(machine);
+            }
         }
         if dispatches.is_empty() {
             return;
@@ -204,7 +231,8 @@ impl Actor {
         call: CallId,
         result: Result<(), &Error>,
     ) {
-        let Some(run) = machine.later.calls.remove(&call) else { return };
+        let later = machine.later.made_mut();
+        let Some(run) = later.and_then(|later| later.calls.remove(&call)) else { return };
         if !machine.may_push() {
             return;
         }
@@ -220,12 +248,7 @@ impl Actor {
                 );
             });
         }
-        let rows = Rows { ops: finished.ops, in_memory: true };
-        if machine.pushes_pending {
-            machine.rows.add(rows);
-        } else if !rows.ops.is_empty() {
-            machine.write_own_rows(rows);
-        }
+        machine.write_soon(finished.ops);
     }
 }
 

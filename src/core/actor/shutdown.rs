@@ -253,7 +253,8 @@ impl Actor {
             machine.state.epoch += 1;
             let stopping = self.stopping();
             machine.set_queue_alarm(self.moment(now));
-            machine.alarm.set_schedules(machine.later.schedules.next_alarm());
+            machine.alarm.take_back();
+            machine.alarm.set_schedules(machine.next_schedule());
             let nothing = !machine.has_rows() && !machine.alarm.is_changed();
             match deltas {
                 Ok(deltas) if deltas.is_empty() && nothing => {

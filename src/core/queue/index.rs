@@ -101,6 +101,8 @@ struct Places {
     by_name: HashMap<Arc<str>, BTreeSet<MessageId>>,
     delayed: BTreeSet<(i64, MessageId)>,
     held: BTreeSet<(i64, MessageId)>,
+    /// How many of those that are held are in flight.
+    in_flight: usize,
 }
 
 impl Messages {
@@ -171,6 +173,11 @@ impl Messages {
         !self.places.ready.is_empty()
     }
 
+    /// Whether any message is in flight.
+    pub(super) fn has_in_flight(&self) -> bool {
+        self.places.in_flight > 0
+    }
+
     /// Makes those ready whose time has come.
     pub(super) fn mature(&mut self, now: i64) {
         while let Some(&(at, id)) = self.places.delayed.first()
@@ -198,6 +205,7 @@ impl Messages {
             entry.available_at_ms = available_at_ms;
             entry.deliveries = entry.deliveries.saturating_add(1);
             self.places.held.insert((available_at_ms, id));
+            self.places.in_flight += 1;
         }
     }
 
@@ -256,6 +264,7 @@ impl Places {
             }
             Place::Reserved | Place::InFlight => {
                 self.held.remove(&(entry.available_at_ms, id));
+                self.in_flight -= usize::from(entry.place == Place::InFlight);
             }
         }
     }

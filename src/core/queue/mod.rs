@@ -239,6 +239,11 @@ impl Queue {
         self.messages.next_available_ms(unix_ms)
     }
 
+    /// Whether any consumer has a message that it is to complete.
+    pub fn has_in_flight(&self) -> bool {
+        self.messages.has_in_flight()
+    }
+
     /// Does what is due.
     pub fn tick(&mut self, at: Moment) -> Change {
         let mut change = Change::default();

@@ -46,6 +46,9 @@ pub enum HostError {
         /// The environment.
         environment: EnvironmentId,
     },
+    /// A test had the process that ran the actor crash.
+    #[error("the process crashed, as the test asked for")]
+    Crashed,
     /// The host takes no more work.
     #[error("the registry is shut down")]
     ShutDown,
@@ -58,6 +61,7 @@ impl Coded for HostError {
             Self::NotRegistered { .. } => ErrorCode::new("actor", "not_registered"),
             Self::AlreadyExists { .. } => ErrorCode::new("actor", "already_exists"),
             Self::EnvironmentGone { .. } => ErrorCode::new("actor", "environment_gone"),
+            Self::Crashed => ErrorCode::new("testing", "crashed"),
             Self::ShutDown => ErrorCode::new("registry", "shut_down"),
         }
     }
@@ -75,7 +79,7 @@ impl Coded for HostError {
                 "actor_id": id.to_string(),
             })),
             Self::EnvironmentGone { .. } => Some(json!({ "retryable": true })),
-            Self::ShutDown => None,
+            Self::Crashed | Self::ShutDown => None,
         }
     }
 }

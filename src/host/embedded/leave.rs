@@ -16,6 +16,7 @@ use super::shutdown::{Farewell, LAST_WORDS, NotDrained, ShutdownReport, close_do
 use super::{EmbeddedHost, EnvironmentId};
 use crate::core::actor::lifecycle::StopReason;
 use crate::core::context::ActorContext;
+use crate::error::Error;
 use crate::time::{Duration, Instant};
 
 /// How the end of one opening went.
@@ -40,8 +41,8 @@ enum Parting {
 impl EmbeddedHost {
     /// Ends one opening. The last one of all shuts the host down, as
     /// [`EmbeddedHost::shutdown`] does. The last one of its environment puts the
-    /// generations there to sleep; what has not ended after `deadline` is broken with
-    /// `actor/environment_gone` and reported. Any other waits, until `deadline` at
+    /// generations there to sleep; what has not ended after `deadline` is ended with
+    /// `actor/environment_gone` and reported: what it changed so far is stored. Any other waits, until `deadline` at
     /// most, for what has changed so far in its environment to be durable.
     pub fn leave(
         &self,
@@ -107,11 +108,18 @@ impl EmbeddedHost {
         let not_drained: Vec<_> = left.iter().map(NotDrained::of).collect();
         if !left.is_empty() {
             tracing::warn!(label = self.label, ?not_drained, "actors did not end in time");
+            let error: Error = HostError::EnvironmentGone { environment }.into();
             for actor in left {
-                actor.break_generation(HostError::EnvironmentGone { environment }.into());
+                if !actor.cut_grace_short(error.clone()) {
+                    actor.break_generation(error.clone());
+                }
             }
-            let last = self.runtime.clock().now() + LAST_WORDS;
-            self.until_vacant(environment, last).await;
+            // What they changed is stored, unless that cannot be done quickly.
+            self.until_vacant(environment, self.runtime.clock().now() + LAST_WORDS).await;
+            for actor in self.live_in(environment) {
+                actor.break_generation(error.clone());
+            }
+            self.until_vacant(environment, self.runtime.clock().now() + LAST_WORDS).await;
         }
         ShutdownReport { drained: begun.saturating_sub(not_drained.len()), not_drained }
     }

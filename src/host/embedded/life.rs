@@ -95,6 +95,29 @@ impl EmbeddedHost {
     /// `actor/environment_gone`; their actors can start elsewhere. After the last
     /// one the host shuts down.
     pub fn environment_gone(&self, environment: EnvironmentId) {
+        let error = HostError::EnvironmentGone { environment }.into();
+        // Nothing lives any more, so there is nothing to wait for.
+        self.lose(environment, &error, Duration::ZERO);
+    }
+
+    /// Ends everything as a crash of the process would, for a host that one environment
+    /// uses: generations break with `testing/crashed`, nothing of them is written any
+    /// more. Resolves when the store is closed.
+    pub fn crash(&self, environment: EnvironmentId) -> impl Future<Output = ()> + Send + use<> {
+        if let Some(mishaps) = &self.mishaps {
+            mishaps.power_off();
+        }
+        // No time passes in a crash: what is broken ends by itself.
+        self.lose(environment, &HostError::Crashed.into(), Duration::MAX);
+        if let Some(mishaps) = &self.mishaps {
+            mishaps.bury();
+        }
+        let host = self.arc();
+        async move { drop(host.until_ended().await) }
+    }
+
+    /// An environment is lost, and all that lives there with it.
+    fn lose(&self, environment: EnvironmentId, error: &Error, patience: Duration) {
         let (left, lost, farewell) = self.locked(|state| {
             let left = state.places.leave(environment);
             let lost: Vec<_> = state
@@ -110,11 +133,10 @@ impl EmbeddedHost {
         });
         drop(left);
         for actor in lost {
-            actor.break_generation(HostError::EnvironmentGone { environment }.into());
+            actor.break_generation(error.clone());
         }
         if let Some(farewell) = farewell {
-            // Nothing lives any more, so there is nothing to wait for.
-            self.see_off(farewell, Duration::ZERO);
+            self.see_off(farewell, patience);
         }
     }
 

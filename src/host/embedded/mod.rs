@@ -58,7 +58,7 @@ use crate::core::context::{ActorContext, CallRequest};
 use crate::core::runtime::Runtime;
 use crate::error::Error;
 use crate::ids::{ActorName, Generation};
-use crate::store::SharedStore;
+use crate::store::{Mishaps, SharedStore};
 
 /// How many sleeping actors the host remembers, so that finding one again costs
 /// no look at the directory: some 0.7 MB. The look costs a tenth of a millisecond.
@@ -85,6 +85,8 @@ pub struct EmbeddedHost {
     region: String,
     /// Whether several environments may use it.
     shared: bool,
+    /// See [`OpenOptions::mishaps`].
+    mishaps: Option<Mishaps>,
     /// The folder, or `:memory:`.
     label: String,
     state: Mutex<State>,
@@ -155,6 +157,11 @@ impl EmbeddedHost {
     /// What all actors of this host share.
     pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
+    }
+
+    /// Where everything is kept.
+    pub fn store(&self) -> &Arc<SharedStore> {
+        &self.store
     }
 
     /// The folder, or `:memory:`.

@@ -23,7 +23,7 @@ use crate::core::runtime::Runtime;
 use crate::error::{Error, Result};
 use crate::ids::{Generation, IdSource};
 use crate::store::{
-    ActorNumber, SharedStore, StoreError, StoreLocation, StoreObserver, StoreOptions,
+    ActorNumber, Mishaps, SharedStore, StoreError, StoreLocation, StoreObserver, StoreOptions,
 };
 use crate::time::{Clock, Duration};
 
@@ -57,6 +57,8 @@ pub struct OpenOptions {
     pub region: String,
     /// How many sleeping actors are remembered.
     pub remembered: usize,
+    /// What is to go wrong with commits; only tests by authors have any.
+    pub mishaps: Option<Mishaps>,
 }
 
 impl OpenOptions {
@@ -77,6 +79,7 @@ impl OpenOptions {
             lock_timeout: LOCK_TIMEOUT,
             region: String::new(),
             remembered: REMEMBERED,
+            mishaps: None,
         }
     }
 }
@@ -160,7 +163,7 @@ async fn open_store(
     store.settle_alarms().await?;
     let label = match &options.location {
         StoreLocation::Folder(path) => path.display().to_string(),
-        StoreLocation::Memory => ":memory:".to_owned(),
+        StoreLocation::Memory | StoreLocation::Kept(_) => ":memory:".to_owned(),
     };
     let mut places = Places::default();
     places.join(options.environment);
@@ -170,6 +173,7 @@ async fn open_store(
         runtime,
         region: options.region,
         shared: options.shared,
+        mishaps: options.mishaps,
         label,
         state: Mutex::new(State {
             table: Table::new(options.remembered),
@@ -200,7 +204,7 @@ async fn wait_for_store(
     let give_up = clock.now() + options.lock_timeout;
     let location = match claim {
         Some(claim) => StoreLocation::Folder(claim.path().to_owned()),
-        None => StoreLocation::Memory,
+        None => options.location.clone(),
     };
     loop {
         let location = location.clone();

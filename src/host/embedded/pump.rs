@@ -19,7 +19,7 @@ use crate::core::identity::Identity;
 use crate::core::spawner::panic_text;
 use crate::error::Error;
 use crate::ids::ActorId;
-use crate::store::{ActorRow, NewActor, StoreError};
+use crate::store::{ActorNumber, ActorRow, ActorStoreRef, NewActor, StoreError};
 
 impl EmbeddedHost {
     /// Does the tasks, in order.
@@ -149,9 +149,17 @@ impl EmbeddedHost {
         }
     }
 
+    fn place_of(&self, number: ActorNumber) -> ActorStoreRef {
+        let place = self.store.actor(number);
+        match &self.mishaps {
+            Some(mishaps) => mishaps.around(place),
+            None => place,
+        }
+    }
+
     fn attach(&self, identity: Identity, factory: Arc<dyn BehaviorFactory>) -> ActorContext {
         ActorContext::new(ActorParts {
-            store: self.store.actor(identity.number),
+            store: self.place_of(identity.number),
             identity,
             factory,
             host: self.arc() as Arc<dyn Host>,
@@ -196,8 +204,15 @@ impl EmbeddedHost {
     }
 
     fn deleted(&self, id: ActorId, result: Result<(), Error>) {
-        let refused = self.locked(|state| state.table.change(id, |entry| entry.deleted(result)));
-        if let Some((refused, error)) = refused.flatten() {
+        let refused = self.locked(|state| {
+            let refused = state.table.change(id, |entry| entry.deleted(result)).flatten();
+            // With some errors the row may be gone all the same.
+            if refused.is_some() {
+                state.table.doubt(id);
+            }
+            refused
+        });
+        if let Some((refused, error)) = refused {
             tracing::error!(actor_id = %id, %error, "an actor could not be destroyed");
             refuse(refused, &error);
         }

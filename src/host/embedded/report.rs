@@ -95,7 +95,8 @@ impl EmbeddedHost {
     /// started for it.
     ///
     /// Answers `registry/shut_down`, or `storage/*`: then the actor is still
-    /// there, and can be started or destroyed again.
+    /// there, and can be started or destroyed again. Only with
+    /// `storage/outcome_unknown` it may be gone all the same.
     pub fn destroy(&self, address: Address, reply: Reply<bool>) {
         let address = match address {
             Address::Key { name, key, .. } => Address::Key { name, key, create: None },

@@ -93,6 +93,7 @@ pub(super) fn open_any(database: &Database) -> Result<FileConnection, StoreError
             sqlite.execute_batch("PRAGMA foreign_keys=OFF")?;
             FileConnection::new(sqlite)
         }),
+        Database::Kept(memory) => memory.connect().and_then(FileConnection::new),
         Database::File(path) => {
             if !path.exists() {
                 return Err(StoreError::FileMissing { path: database.label() });

@@ -204,6 +204,17 @@ impl Table {
         }
     }
 
+    /// Forgets an actor of which nobody knows whether it is still there: whoever comes next
+    /// asks the directory. Nobody may wait for it.
+    pub(super) fn doubt(&mut self, id: ActorId) {
+        let Some(index) = self.index(id) else { return };
+        let row = Arc::clone(self.slots.remove(index).row());
+        self.by_id.remove(&id);
+        if let Some(lookup) = self.forget_key(&row) {
+            lookup.is_stale = true;
+        }
+    }
+
     /// Somebody comes for an entry.
     fn admit(&mut self, index: usize, waiter: Waiter, tasks: &mut Vec<Task>) {
         let Waiter { by, environment, want } = waiter;
@@ -230,7 +241,11 @@ impl Table {
             return index;
         }
         let id = row.id;
+        let key = NamedKey(row.name.clone(), row.key.clone());
         let index = self.slots.insert(Entry::new(Arc::new(row)));
+        // Invariant 1, also for one that was asked for by its id: whoever comes by its key
+        // while it is destroyed has to find it.
+        self.by_key.entry(key).or_insert(Slot::Known(index));
         if let Some(Slot::Looking(lookup)) = self.by_id.insert(id, Slot::Known(index)) {
             // They are answered; what the directory says later finds nobody.
             self.looking -= 1;

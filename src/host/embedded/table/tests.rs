@@ -130,6 +130,18 @@ fn what_was_found_before_a_destroy_is_asked_for_again() {
 }
 
 #[test]
+fn an_actor_that_was_asked_for_by_its_id_is_known_by_its_key_too() {
+    let mut table = Table::new(10);
+    let by_id = route(&mut table, Target::Id(row(1).id), resolving(By::Id).0).remove(0);
+    answer(&mut table, &by_id, Ok(Seen::Existing(row(1))));
+    let (waiter, found) = resolving(By::Key(Missing::Fail));
+
+    assert!(route(&mut table, by_key(), waiter).is_empty());
+
+    assert_eq!(found.try_recv().unwrap().unwrap(), row(1));
+}
+
+#[test]
 fn an_answer_that_comes_after_its_waiters_were_served_finds_nobody() {
     let mut table = Table::new(10);
     let (waiter, found) = resolving(By::Id);

@@ -1,0 +1,51 @@
+/** `send` of a handle. */
+
+import { decode, encode } from "../codec";
+import { describe } from "../definition/keys";
+import { invalidArgument, readingArgument } from "../errors";
+import { unlessCircular } from "../queue/circles";
+import { flagOf, readOptions, sendOptionsOf, signalOf, timeoutOf } from "../queue/options";
+import { SEND, type SendAnswer } from "../queue/send";
+import type { QueueSendResult } from "../types";
+import type { Reach } from "./reach";
+
+/** Sends a message to what `reach` reaches. It never throws synchronously. */
+export async function sendThrough(
+  reach: Reach,
+  name: unknown,
+  body: unknown,
+  given: unknown,
+): Promise<QueueSendResult<unknown> | undefined> {
+  if (typeof name !== "string") {
+    throw invalidArgument(`send() takes the name of a queue, not ${describe(name)}`);
+  }
+  const options = readOptions(given, "send", ["wait", "timeout", "signal", "dedupeKey", "delay"]);
+  const wait = flagOf(options, "wait", "send");
+  if (!wait && options.timeout !== undefined) {
+    throw invalidArgument("timeout of options of send() needs wait: true");
+  }
+  const how = { ...sendOptionsOf(options, "send"), wait, timeoutMs: timeoutOf(options, "send") };
+  // Now, because the caller may change it meanwhile.
+  const bytes = readingArgument(() => encode(body, "body"));
+  const signal = signalOf(options, "send");
+  const leave = (ends?: AbortSignal): Promise<unknown> =>
+    reach.call(SEND, [name, bytes, how], one(signal, ends));
+  if (!wait) {
+    await leave();
+    return undefined;
+  }
+  const waiting = reach.waiting(name);
+  const answered =
+    waiting === undefined
+      ? await leave()
+      : await unlessCircular(waiting.party, waiting.awaited, leave);
+  const { status, response } = answered as SendAnswer;
+  return status === "timedOut" || response === undefined
+    ? { status }
+    : { status, response: decode(response) };
+}
+
+/** One signal of two. */
+function one(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : AbortSignal.any([a, b]);
+}

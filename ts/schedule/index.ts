@@ -1,0 +1,147 @@
+/**
+ * `c.schedule` and `c.cron`: what an actor is to do later.
+ *
+ * 1. No method throws: what is wrong with an argument is the promise's.
+ * 2. Arguments are encoded when the method is called, so that what changes afterwards does not.
+ */
+
+import { decode } from "../codec";
+import { type NativeSchedule, unbridged } from "../native-half";
+import type {
+  ActorCron,
+  ActorSchedule,
+  CronFire,
+  CronJobInfo,
+  DeadFireInfo,
+  DeadFires,
+  ScheduledEventInfo,
+} from "../types";
+import { readCron, readEvery, readId, readLimit, readShot, readTime } from "./read";
+
+/** How the native half is reached. */
+type Native = () => NativeSchedule;
+
+export class Schedule implements ActorSchedule {
+  readonly #native: Native;
+  readonly dead: DeadFires;
+
+  constructor(native: Native) {
+    this.#native = native;
+    this.dead = new Dead(native);
+  }
+
+  after(ms: number, given: unknown, ...args: unknown[]): Promise<string> {
+    return run(this.#native, (native) => {
+      const delay = readTime(ms, "schedule.after");
+      const { action, args: bytes, options } = readShot("schedule.after", given, args);
+      return native.after(delay, action, bytes, options);
+    });
+  }
+
+  at(timestamp: number, given: unknown, ...args: unknown[]): Promise<string> {
+    return run(this.#native, (native) => {
+      const moment = readTime(timestamp, "schedule.at");
+      const { action, args: bytes, options } = readShot("schedule.at", given, args);
+      return native.at(moment, action, bytes, options);
+    });
+  }
+
+  cancel(id: string): Promise<boolean> {
+    return run(this.#native, (native) => native.cancel(readId(id, "schedule.cancel")));
+  }
+
+  async get(id: string): Promise<ScheduledEventInfo | undefined> {
+    const found = await run(this.#native, (native) => native.get(readId(id, "schedule.get")));
+    return found === null ? undefined : withArgs(found);
+  }
+
+  async list(): Promise<ScheduledEventInfo[]> {
+    return (await run(this.#native, (native) => native.list())).map(withArgs);
+  }
+}
+
+class Dead implements DeadFires {
+  readonly #native: Native;
+
+  constructor(native: Native) {
+    this.#native = native;
+  }
+
+  async list(): Promise<DeadFireInfo[]> {
+    return (await run(this.#native, (native) => native.dead())).map(withArgs);
+  }
+
+  retry(id: string): Promise<boolean> {
+    return run(this.#native, (native) => native.deadRetry(readId(id, "schedule.dead.retry")));
+  }
+
+  delete(id: string): Promise<boolean> {
+    return run(this.#native, (native) => native.deadDelete(readId(id, "schedule.dead.delete")));
+  }
+}
+
+export class Cron implements ActorCron {
+  readonly #native: Native;
+
+  constructor(native: Native) {
+    this.#native = native;
+  }
+
+  set(job: unknown): Promise<void> {
+    return run(this.#native, (native) => {
+      const { name, expression, timezone, action, args, maxHistory, options } = readCron(job);
+      return native.cronSet(name, expression, timezone, action, args, maxHistory, options);
+    });
+  }
+
+  every(job: unknown): Promise<void> {
+    return run(this.#native, (native) => {
+      const { name, interval, action, args, maxHistory, options } = readEvery(job);
+      return native.cronEvery(name, interval, action, args, maxHistory, options);
+    });
+  }
+
+  async get(name: string): Promise<CronJobInfo | undefined> {
+    const found = await run(this.#native, (native) => native.cronGet(readId(name, "cron.get")));
+    return found === null ? undefined : jobOf(found);
+  }
+
+  async list(): Promise<CronJobInfo[]> {
+    return (await run(this.#native, (native) => native.cronList())).map(jobOf);
+  }
+
+  delete(name: string): Promise<boolean> {
+    return run(this.#native, (native) => native.cronDelete(readId(name, "cron.delete")));
+  }
+
+  history(name: string, options?: { limit?: number | undefined }): Promise<CronFire[]> {
+    return run(this.#native, (native) => {
+      return native.cronHistory(readId(name, "cron.history"), readLimit(options));
+    });
+  }
+}
+
+/** Calls the native half (1), with its errors as an author sees them. */
+async function run<T>(native: Native, call: (native: NativeSchedule) => Promise<T>): Promise<T> {
+  try {
+    return await call(native());
+  } catch (error) {
+    throw unbridged(error);
+  }
+}
+
+function withArgs<T extends { readonly args: Uint8Array }>(
+  row: T,
+): Omit<T, "args"> & { args: unknown[] } {
+  const args = decode(row.args);
+  return { ...row, args: Array.isArray(args) ? args : [] };
+}
+
+type NativeJob = NonNullable<Awaited<ReturnType<NativeSchedule["cronGet"]>>>;
+
+function jobOf(row: NativeJob): CronJobInfo {
+  const { kind, expression = "", timezone = "", intervalMs = 0, ...rest } = withArgs(row);
+  return kind === "cron"
+    ? { ...rest, kind, expression, timezone }
+    : { ...rest, kind, interval: intervalMs };
+}

@@ -1,0 +1,11 @@
+/** `greenroom/testing`: a runtime in memory whose clock stands still until a test moves it. */
+
+export type { Duration } from "./testing/duration";
+export {
+  type Awake,
+  type CrashPoint,
+  type TestClock,
+  type TestOptions,
+  TestRuntime,
+  testRuntime,
+} from "./testing/runtime";
