@@ -18,7 +18,6 @@ use super::guard::trip;
 use super::hub::Hub;
 use super::kv::Kv;
 use super::queue::Queue;
-use super::runtime;
 use super::schedule::Schedule;
 use super::sql::JsNativeDatabase;
 use crate::core::context::ActorContext as CoreContext;
