@@ -140,7 +140,7 @@ impl NodeBehavior {
             ActorEvent::Hook { hook, reply } => Job::Hook { actor, hook, reply },
             ActorEvent::Run { reply } => Job::Run { actor, reply },
             ActorEvent::Action { call, name, args, fire: Some(fire), .. } => {
-                Job::Fired { actor, call, name, args, fire }
+                Job::Fired { actor, call, name, args, fire: Box::new(fire) }
             }
             ActorEvent::Action { call, name, args, caller, origin, fire: None } => {
                 let origin = origin::ticket_within(self.hub.environment(), origin);

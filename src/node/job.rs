@@ -62,7 +62,7 @@ pub(super) enum Job {
     Action { actor: u64, call: CallId, name: String, args: Bytes, caller: Caller, origin: u64 },
     /// Run an action because of a schedule. A kind of its own, so that no other call
     /// has a field more.
-    Fired { actor: u64, call: CallId, name: String, args: Bytes, fire: FireInfo },
+    Fired { actor: u64, call: CallId, name: String, args: Bytes, fire: Box<FireInfo> },
     /// A call that its caller holds may begin.
     Begin { actor: u64, call: CallId },
     /// Nobody waits for an action any more.

@@ -10,6 +10,7 @@ mod ends;
 mod faults;
 mod fixture;
 mod kv;
+mod messages;
 mod queue;
 mod run;
 mod saves;
