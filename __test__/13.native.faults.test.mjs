@@ -234,11 +234,12 @@ describe("a call that takes too long", () => {
   });
 
   it("and cannot be interrupted is a timeout all the same", async (t) => {
-    const host = await opened(t, { slow: numbers({}, { actionTimeoutMs: 20 }) });
+    // Long enough for the call that wakes it, on a busy machine too.
+    const host = await opened(t, { slow: numbers({}, { actionTimeoutMs: 300 }) });
     const bag = await awake(host, actor("slow", "a"));
 
     const call = dispatch.inPlace(bag, () => {
-      const end = Date.now() + 60;
+      const end = Date.now() + 350;
       while (Date.now() < end);
       return "late";
     });
