@@ -12,7 +12,6 @@ use std::sync::Arc;
 use rusqlite::wal::CheckpointMode;
 
 use super::alarm::Books;
-use super::gate::answer;
 use super::lease::Lease;
 use super::slot::{Holder, Slot, State};
 use super::task::Task;
@@ -150,7 +149,7 @@ impl Slot {
     /// and the generation ends; what is true, the next opening finds out.
     pub(super) fn fail_unknown(self: &Arc<Self>, reason: String, reply: Option<Reply<()>>) {
         let error = self.unknown(&reason);
-        let (waiters, tasks, down) = {
+        let (tasks, down) = {
             let mut state = self.lock();
             let number = state.gate.begun();
             let is_second = state.doubt.replace(number).is_some();
@@ -159,13 +158,14 @@ impl Slot {
                 reason: format!("a second commit in a row ended in the unknown: {reason}"),
             });
             state.gone = down.clone();
-            (state.gate.fail(), state.take_writes(down.is_some()), down)
+            state.gate.fail(&Err(error.clone()));
+            (state.take_writes(down.is_some()), down)
         };
         self.report(down.as_ref().unwrap_or(&error));
         if let Some(reply) = reply {
             reply.send(Err(error.clone()));
         }
-        answer(waiters, &Err(error.clone()));
+        self.tell();
         self.refuse(tasks, &error);
     }
 

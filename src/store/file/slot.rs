@@ -24,7 +24,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Files;
 use super::alarm::Books;
-use super::gate::{Gate, Wait, Waiter, answer};
+use super::gate::{Gate, Waiter};
 use super::lease::Lease;
 use super::open::FileConnection;
 use super::pool::Job;
@@ -210,19 +210,29 @@ impl Slot {
 
     /// Lets `waiter` wait until `number` is on the disk.
     pub(super) fn wait_durable(&self, number: u64, waiter: Waiter) {
-        let (waiter, result) = {
+        {
             let mut state = self.lock();
-            if let Some(gone) = &state.gone {
-                (waiter, Err(self.unknown(gone)))
+            if let Some(gone) = state.gone.clone() {
+                state.gate.refuse(waiter, self.unknown(&gone));
             } else {
-                match state.gate.wait(number, waiter) {
-                    Wait::Waiting => return,
-                    Wait::Open(waiter) => (waiter, Ok(())),
-                    Wait::Lost(waiter) => (waiter, Err(self.unknown(&"its sync failed"))),
-                }
+                state.gate.wait(number, waiter, || self.unknown(&"its sync failed"));
             }
-        };
-        waiter.send(result);
+        }
+        self.tell();
+    }
+
+    /// Answers whose wait is over, unless another thread does.
+    pub(super) fn tell(&self) {
+        if !self.lock().gate.begin_telling() {
+            return;
+        }
+        loop {
+            let due = self.lock().gate.next_due();
+            if due.is_empty() {
+                return;
+            }
+            due.into_iter().for_each(|(waiter, result)| waiter.send(result));
+        }
     }
 
     /// That nobody knows whether a change was kept.
@@ -267,19 +277,20 @@ impl Slot {
         unknown: &Result<(), StoreError>,
         abandons: bool,
     ) {
-        let (tasks, waiters, lease, parked) = {
+        let (tasks, lease, parked) = {
             let mut state = self.lock();
             state.gone = Some(error.clone());
             let connection = state.take(Holder::Pool);
             state.log = None;
             let lease = connection.map(|open| Lease::new(Arc::clone(self), Some(open)));
-            (state.take_tasks(), state.gate.fail(), lease, state.parked.take())
+            state.gate.fail(unknown);
+            (state.take_tasks(), lease, state.parked.take())
         };
         if let Some(lease) = lease {
             if abandons { lease.abandon() } else { lease.close() }
         }
         self.wake();
-        answer(waiters, unknown);
+        self.tell();
         if let Some(parked) = parked {
             parked.refuse(error.clone());
         }

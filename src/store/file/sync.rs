@@ -17,7 +17,6 @@ use std::sync::Arc;
 use super::Files;
 use super::faults::FileStep;
 use super::folder::beside;
-use super::gate::answer;
 use super::line::Next;
 use super::slot::{Slot, Sync};
 use crate::store::StoreError;
@@ -80,26 +79,26 @@ impl Slot {
 
     /// Everything up to `number` is on the disk.
     pub(super) fn synced(self: &Arc<Self>, number: u64, log: Option<Arc<File>>) {
-        let (waiters, again) = {
+        let again = {
             let mut state = self.lock();
             // The connection of a commit in doubt is closed, and its descriptor goes with it.
             if state.doubt.is_none() {
                 state.log = log;
             }
             state.doubt.take_if(|doubt| *doubt < number);
-            let waiters = state.gate.synced(number);
+            state.gate.synced(number);
             let again = !state.gate.is_drained() && state.sync == Sync::Idle;
             if again {
                 state.sync = Sync::Waiting;
             }
             self.schedule(state);
-            (waiters, again)
+            again
         };
         if again {
             self.files.syncs.push(Arc::clone(self));
         }
         self.files.eased();
-        answer(waiters, &Ok(()));
+        self.tell();
     }
 
     /// The log could not be synced (invariant 3).
