@@ -17,6 +17,7 @@ const GROUPS = [
   "ordinary",
   "threads",
   "durable",
+  "kv",
   "queue",
   "life",
   "memory",

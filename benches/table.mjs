@@ -43,6 +43,13 @@ export const atLeast = (rate, cpuMicros = Number.POSITIVE_INFINITY) => ({
   reached: ({ value, cpu }) => value >= rate && cpu <= cpuMicros,
 });
 
+/** A target of a rate, or of a part of the reference where that is less. */
+export const atLeastOrPart = (rate, part) => ({
+  text: `${whole(rate)}/s or ${part * 100} % of the reference`,
+  shows: true,
+  reached: (measured) => measured.value >= rate || measured.part >= part,
+});
+
 /** A target that is an upper limit, in the unit of the row. */
 export const atMost = (unit, limit, text = show(unit, limit)) => ({
   text,
@@ -51,7 +58,7 @@ export const atMost = (unit, limit, text = show(unit, limit)) => ({
 
 /** A target that is a part of the reference of the row. */
 export const partOfReference = (part) => ({
-  text: `${part * 100} % of the reference`,
+  text: `${Math.round(part * 100)} % of the reference`,
   shows: true,
   reached: (measured) => measured.part >= part,
 });
