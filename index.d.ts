@@ -632,11 +632,14 @@ export declare function sqlExec(database: JsNativeDatabase, sql: string, ticket:
 export declare function sqlExecute(database: JsNativeDatabase, sql: string, bindings: Uint8Array | undefined | null, ticket: number): void
 
 /**
- * Runs statements in the turn that is going on and returns their packed outcome, with
- * the rows that were written and whether the turn has written in place of the changes
- * and the id.
+ * Runs statements in the turn that is going on. The first `bound` bytes of `room` are the
+ * packed bindings. The packed outcome is put in their place and its length returned, or
+ * returned itself when there is not room enough. It has the rows that were written and
+ * whether the turn has written in place of the changes and the id.
+ *
+ * A buffer for each call would take longer than most statements.
  */
-export declare function sqlInTurn(database: JsNativeDatabase, sql: string, bindings?: Uint8Array | undefined | null): Buffer
+export declare function sqlInTurn(database: JsNativeDatabase, sql: string, room: Buffer, bound: number): number | Buffer
 
 /** The transaction of a key, whatever became of it. Throws once the database is closed. */
 export declare function sqlTransaction(database: JsNativeDatabase, key: string): JsSqliteTransaction

@@ -66,6 +66,27 @@ const book = actor({
       const rest = [...cursor];
       return { first, raw, rest, columns: cursor.columnNames, read: cursor.rowsRead };
     },
+    /** Sizes around the room through which values cross, and names that change. */
+    odd(c) {
+      const sizes = [0, 1, 65_000, 65_523, 65_524, 65_536, 200_000];
+      const sent = sizes.map((size) => "ä".repeat(size / 2) + "x".repeat(size % 2));
+      const echoed = sent.map((text) => c.sql.exec("SELECT ? AS a, 1 AS b", text).one());
+      const same = echoed.every(({ a, b }, at) => a === sent[at] && b === 1);
+      const values = {
+        get outer() {
+          return c.sql.exec("SELECT ?1 AS inner", "within").one().inner;
+        },
+        last: 7,
+      };
+      const named = c.sql.exec("SELECT :outer AS o, :last AS l", values).one();
+      const proto = c.sql.exec('SELECT 1 AS "__proto__", 2 AS b').one();
+      c.sql.exec("CREATE TABLE star (a)");
+      c.sql.exec("INSERT INTO star VALUES (1)");
+      const before = Object.keys(c.sql.exec("SELECT * FROM star").one());
+      c.sql.exec("ALTER TABLE star RENAME COLUMN a TO b");
+      const after = Object.keys(c.sql.exec("SELECT * FROM star").one());
+      return { same, named, proto: Object.entries(proto), before, after };
+    },
     many(c, count) {
       for (let at = 0; at < count; at += 1) c.sql.exec("INSERT INTO t (a) VALUES (?)", at);
     },
@@ -77,6 +98,21 @@ const book = actor({
 const bookOf = (registry, key = "a") => registry.client().book.getOrCreate([key]);
 
 describe("c.sql.exec()", () => {
+  it("takes values and gives rows of any size, and the names that columns have now", async () => {
+    const handle = bookOf(inMemory({ book }));
+
+    assert.deepEqual(await handle.odd(), {
+      same: true,
+      named: { o: "within", l: 7 },
+      proto: [
+        ["__proto__", 1],
+        ["b", 2],
+      ],
+      before: ["a"],
+      after: ["b"],
+    });
+  });
+
   it("refuses what it cannot bind or run, in the words of SQLite", async () => {
     const handle = bookOf(inMemory({ book }));
     await assert.rejects(handle.exec(7), /query of sql.exec\(\) is 7, not text/);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use napi::Env;
-use napi::bindgen_prelude::{BufferSlice, Uint8Array};
+use napi::bindgen_prelude::{BufferSlice, Either, Uint8Array};
 use napi_derive::napi;
 
 use self::packing::{pack, pack_all, pack_cursor, unpack};
@@ -74,26 +74,39 @@ pub fn sql_execute(
     ticket: f64,
 ) -> napi::Result<()> {
     trip();
-    let ran = database.inner.execute(sql, read(env, bindings.as_ref())?);
+    let ran = database.inner.execute(sql, read_given(env, bindings.as_ref())?);
     settle_with(&database.hub, ticket, async move { pack(&ran.await?).map(Some) });
     Ok(())
 }
 
-/// Runs statements in the turn that is going on and returns their packed outcome, with
-/// the rows that were written and whether the turn has written in place of the changes
-/// and the id.
-#[napi(catch_unwind, ts_return_type = "Buffer")]
+/// Runs statements in the turn that is going on. The first `bound` bytes of `room` are the
+/// packed bindings. The packed outcome is put in their place and its length returned, or
+/// returned itself when there is not room enough. It has the rows that were written and
+/// whether the turn has written in place of the changes and the id.
+///
+/// A buffer for each call would take longer than most statements.
+#[napi(catch_unwind, ts_return_type = "number | Buffer")]
 pub fn sql_in_turn<'env>(
     env: &'env Env,
     database: &JsNativeDatabase,
     sql: String,
-    bindings: Option<Uint8Array>,
-) -> napi::Result<BufferSlice<'env>> {
+    mut room: BufferSlice<'env>,
+    bound: u32,
+) -> napi::Result<Either<u32, BufferSlice<'env>>> {
     trip();
-    let bindings = read(env, bindings.as_ref())?;
+    let packed = room.get(..bound as usize).unwrap_or_default();
+    let bindings = if bound == 0 { Bindings::None } else { read(env, packed)? };
     let ran = database.inner.run_in_turn(&sql, &bindings);
-    let packed = ran.and_then(|ran| pack_cursor(ran.cursor, ran.wrote));
-    BufferSlice::from_data(env, packed.map_err(|error| thrown(env, error))?)
+    let packed = ran
+        .and_then(|ran| pack_cursor(ran.cursor, ran.wrote))
+        .map_err(|error| thrown(env, error))?;
+    match (room.get_mut(..packed.len()), u32::try_from(packed.len())) {
+        (Some(place), Ok(length)) => {
+            place.copy_from_slice(&packed);
+            Ok(Either::A(length))
+        }
+        _ => BufferSlice::from_data(env, packed).map(Either::B),
+    }
 }
 
 /// A turn in which [`sql_in_turn`] was called has ended.
@@ -127,7 +140,7 @@ pub fn sql_batch(
         return Err(thrown(env, error));
     }
     let bindings: Vec<_> =
-        bindings.iter().map(|packed| read(env, Some(packed))).collect::<napi::Result<_>>()?;
+        bindings.iter().map(|packed| read(env, packed)).collect::<napi::Result<_>>()?;
     let ran = database.inner.execute_batch(statements.into_iter().zip(bindings).collect());
     settle_with(&database.hub, ticket, async move { pack_all(&ran.await?).map(Some) });
     Ok(())
@@ -181,7 +194,7 @@ pub fn sql_transaction_execute(
     ticket: f64,
 ) -> napi::Result<()> {
     trip();
-    let ran = transaction.inner.execute(sql, read(env, bindings.as_ref())?);
+    let ran = transaction.inner.execute(sql, read_given(env, bindings.as_ref())?);
     settle_with(&transaction.hub, ticket, async move { pack(&ran.await?).map(Some) });
     Ok(())
 }
@@ -203,8 +216,11 @@ pub fn sql_transaction_end(transaction: &JsSqliteTransaction, commits: bool, tic
     settle_with(&transaction.hub, ticket, async move { ended.await.map(|()| None) });
 }
 
-fn read(env: &Env, packed: Option<&Uint8Array>) -> napi::Result<Bindings> {
-    let Some(packed) = packed else { return Ok(Bindings::None) };
+fn read_given(env: &Env, packed: Option<&Uint8Array>) -> napi::Result<Bindings> {
+    packed.map_or(Ok(Bindings::None), |packed| read(env, packed))
+}
+
+fn read(env: &Env, packed: &[u8]) -> napi::Result<Bindings> {
     unpack(packed)
         .ok_or_else(|| thrown(env, invalid_argument("params", "they are not packed as agreed")))
 }

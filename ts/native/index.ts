@@ -67,6 +67,7 @@ export {
   packNamed,
   packPositional,
   type SqlBinding,
+  type SqlBindings,
   type SqlCell,
   type SqlResult,
 } from "./sql-values.js";

@@ -25,39 +25,93 @@ const LARGEST = 2n ** 63n;
 /** Whether a value can be bound. */
 export function isBinding(value: unknown): value is SqlBinding {
   if (value === null || value instanceof Uint8Array) return true;
-  if (typeof value === "bigint") return value >= -LARGEST && value < LARGEST;
-  return ["undefined", "number", "string", "boolean"].includes(typeof value);
+  switch (typeof value) {
+    case "bigint":
+      return value >= -LARGEST && value < LARGEST;
+    case "undefined":
+    case "number":
+    case "string":
+    case "boolean":
+      return true;
+    default:
+      return false;
+  }
 }
+
+/** Values for parameters, in their order or by their names. */
+export type SqlBindings = readonly SqlBinding[] | Readonly<Record<string, SqlBinding>>;
 
 /** Packs values for the parameters from the first on. */
 export function packPositional(values: readonly SqlBinding[]): Uint8Array | null {
   if (values.length === 0) return null;
-  const out = new Packer(1, values.length);
-  for (const value of values) out.put(value);
-  return out.bytes();
+  return new Packer(Buffer.allocUnsafe(1 + 16 * values.length)).positional(values).bytes();
 }
 
 /** Packs values for parameters by name. */
 export function packNamed(values: Readonly<Record<string, SqlBinding>>): Uint8Array | null {
-  const entries = Object.entries(values);
-  const out = new Packer(2, 2 * entries.length);
-  for (const [name, value] of entries) {
-    out.put(name);
-    out.put(value);
-  }
-  return out.bytes();
+  return new Packer(Buffer.allocUnsafe(256)).named(values).bytes();
 }
 
 /** What is bound when nothing is. */
 export const NOTHING_BOUND = new Uint8Array(1);
 
+/** Where bindings go to a call that reads them before it returns, and its answer comes back. */
+const ROOM = Buffer.allocUnsafeSlow(64 * 1024);
+
+/**
+ * Runs `call` with a buffer that has packed bindings in its first `bound` bytes, none for 0. It reads
+ * them and puts its outcome in their place, whose length it returns; or the outcome itself where there
+ * is not room enough.
+ */
+export function throughRoom(
+  sql: string,
+  bindings: SqlBindings,
+  call: (room: Buffer, bound: number) => number | Uint8Array,
+): SqlResult {
+  roomPacker.reset(ROOM);
+  if (!Array.isArray(bindings)) roomPacker.named(bindings as Readonly<Record<string, SqlBinding>>);
+  else if (bindings.length > 0) roomPacker.positional(bindings);
+  const room = roomPacker.buffer;
+  const outcome = call(room, roomPacker.length);
+  if (typeof outcome === "number") roomReader.reset(room, outcome);
+  else roomReader.reset(bufferOf(outcome), outcome.length);
+  return roomReader.result(sql);
+}
+
 class Packer {
   #buffer: Buffer;
-  #at = 1;
+  #at = 0;
 
-  constructor(kind: number, values: number) {
-    this.#buffer = Buffer.allocUnsafe(1 + 16 * values);
-    this.#buffer[0] = kind;
+  constructor(buffer: Buffer) {
+    this.#buffer = buffer;
+  }
+
+  reset(buffer: Buffer): void {
+    this.#buffer = buffer;
+    this.#at = 0;
+  }
+
+  get buffer(): Buffer {
+    return this.#buffer;
+  }
+
+  get length(): number {
+    return this.#at;
+  }
+
+  positional(values: readonly SqlBinding[]): this {
+    this.#tag(1, 0);
+    for (const value of values) this.put(value);
+    return this;
+  }
+
+  named(values: Readonly<Record<string, SqlBinding>>): this {
+    this.#tag(2, 0);
+    for (const name of Object.keys(values)) {
+      this.put(name);
+      this.put(values[name]);
+    }
+    return this;
   }
 
   put(value: SqlBinding): void {
@@ -129,36 +183,75 @@ export function unpackResults(packed: Uint8Array | null): SqlResult[] {
   return results;
 }
 
-/** Reads one outcome. */
-export function unpackResult(packed: Uint8Array | null): SqlResult {
-  return unpackResults(packed)[0] ?? { columns: [], rows: [], changes: 0 };
+/** Reads one outcome; `sql` is what it is of, if that may come again. */
+export function unpackResult(packed: Uint8Array | null, sql?: string): SqlResult {
+  if (packed === null || packed.length === 0) return { columns: [], rows: [], changes: 0 };
+  return new Reader(packed).result(sql);
 }
 
+/** The names of columns, and how they are packed. */
+interface Head {
+  readonly packed: Buffer;
+  readonly columns: string[];
+}
+
+/** The heads that statements had last: names are seldom others, and decoding them takes long. */
+const heads = new Map<string, Head>();
+const MAX_HEADS = 512;
+
 class Reader {
-  readonly #buffer: Buffer;
+  #buffer: Buffer;
+  #length: number;
   #at = 0;
 
   constructor(packed: Uint8Array) {
-    this.#buffer = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
+    this.#buffer = bufferOf(packed);
+    this.#length = packed.length;
+  }
+
+  reset(buffer: Buffer, length: number): void {
+    this.#buffer = buffer;
+    this.#length = length;
+    this.#at = 0;
   }
 
   get isDone(): boolean {
-    return this.#at >= this.#buffer.length;
+    return this.#at >= this.#length;
   }
 
-  result(): SqlResult {
-    const columns: string[] = [];
-    for (let left = this.#length(); left > 0; left -= 1) columns.push(this.#text());
+  result(sql?: string): SqlResult {
+    const columns = this.#columns(sql);
     const changes = this.#double();
     const id = this.#cell();
     const rows: SqlCell[][] = [];
-    for (let left = this.#length(); left > 0; left -= 1) {
-      const row: SqlCell[] = new Array(columns.length);
-      for (let at = 0; at < columns.length; at += 1) row[at] = this.#cell();
+    for (let left = this.#count(); left > 0; left -= 1) {
+      const row: SqlCell[] = [];
+      for (let at = 0; at < columns.length; at += 1) row.push(this.#cell());
       rows.push(row);
     }
-    const result = { columns, rows, changes };
-    return id === null ? result : { ...result, lastInsertRowId: id as number | bigint };
+    if (id === null) return { columns, rows, changes };
+    return { columns, rows, changes, lastInsertRowId: id as number | bigint };
+  }
+
+  #columns(sql: string | undefined): string[] {
+    const known = sql === undefined ? undefined : heads.get(sql);
+    if (known !== undefined && this.#skip(known.packed)) return known.columns;
+    const start = this.#at;
+    const columns: string[] = [];
+    for (let left = this.#count(); left > 0; left -= 1) columns.push(this.#text());
+    if (sql === undefined || columns.length === 0) return columns;
+    if (heads.size >= MAX_HEADS) heads.clear();
+    heads.set(sql, { packed: Buffer.from(this.#buffer.subarray(start, this.#at)), columns });
+    return columns;
+  }
+
+  /** Goes past some bytes if they are what comes next. */
+  #skip(bytes: Buffer): boolean {
+    for (let at = 0; at < bytes.length; at += 1) {
+      if (this.#buffer[this.#at + at] !== bytes[at]) return false;
+    }
+    this.#at += bytes.length;
+    return true;
   }
 
   #cell(): SqlCell {
@@ -204,12 +297,20 @@ class Reader {
   }
 
   #end(): number {
-    const length = this.#length();
+    const length = this.#count();
     return this.#at + length;
   }
 
-  #length(): number {
+  #count(): number {
     this.#at += 4;
     return this.#buffer.readUInt32LE(this.#at - 4);
   }
 }
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+// One of each for all synchronous statements: nothing else runs while one of them packs or reads.
+const roomPacker = new Packer(ROOM);
+const roomReader = new Reader(ROOM);

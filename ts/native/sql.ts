@@ -30,7 +30,9 @@ import {
   NOTHING_BOUND,
   packPositional,
   type SqlBinding,
+  type SqlBindings,
   type SqlResult,
+  throughRoom,
   unpackResult,
   unpackResults,
 } from "./sql-values.js";
@@ -72,7 +74,7 @@ declare module "../../index.js" {
      * Runs statements here and now, in the turn that is going on. `changes` are the rows that were
      * written, those of triggers and foreign keys included.
      */
-    execInTurn(sql: string, bindings: Uint8Array | null): SqlResult;
+    execInTurn(sql: string, bindings: SqlBindings): SqlResult;
   }
   interface JsSqliteTransaction {
     /** Runs one statement within the transaction. */
@@ -97,7 +99,8 @@ const databaseMethods = {
     sql: string,
     bindings: Uint8Array | null,
   ): Promise<SqlResult> {
-    return unpackResult(await wait(this, (ticket) => sqlExecute(this, sql, bindings, ticket)));
+    const start = (ticket: number) => sqlExecute(this, sql, bindings, ticket);
+    return unpackResult(await wait(this, start), sql);
   },
   async execute(
     this: JsNativeDatabase,
@@ -141,21 +144,20 @@ const databaseMethods = {
     const text = Buffer.from(key ?? []).toString("utf8");
     return belongsTo(sqlTransaction(this, text), bagOf(this));
   },
-  execInTurn(this: JsNativeDatabase, sql: string, bindings: Uint8Array | null): SqlResult {
+  execInTurn(this: JsNativeDatabase, sql: string, bindings: SqlBindings): SqlResult {
     const bag = bagOf(this);
     const { turns } = bag.home;
     if (!bag.usesSql) turns.usedSql(bag, () => sqlTurnEnded(this));
-    let packed: Uint8Array;
+    let result: SqlResult;
     try {
-      packed = sqlInTurn(this, sql, bindings);
+      result = throughRoom(sql, bindings, (room, bound) => sqlInTurn(this, sql, room, bound));
     } catch (thrown) {
       turns.wrote(bag);
       throw thrown;
     }
-    const { columns, rows, changes, lastInsertRowId } = unpackResult(packed);
-    // In its place is whether the turn has written.
-    if (lastInsertRowId === 1) turns.wrote(bag);
-    return { columns, rows, changes };
+    // In the place of the id is whether the turn has written.
+    if (result.lastInsertRowId === 1) turns.wrote(bag);
+    return result;
   },
   async close(this: JsNativeDatabase): Promise<void> {
     await wait(this, (ticket) => sqlClose(this, ticket));

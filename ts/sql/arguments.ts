@@ -2,25 +2,47 @@
 
 import { describe } from "../definition/keys";
 import { invalidArgument } from "../errors";
-import { isBinding, packNamed, packPositional, type SqlBinding } from "../native-half";
+import {
+  isBinding,
+  packNamed,
+  packPositional,
+  type SqlBinding,
+  type SqlBindings,
+} from "../native-half";
 
 /** One plain object of values is by name, anything else in order. */
-export function packArguments(args: readonly unknown[], place: string): Uint8Array | null {
+export function checkArguments(args: readonly unknown[], place: string): SqlBindings {
   const [first] = args;
   if (args.length === 1 && isPlain(first)) {
-    for (const [name, value] of Object.entries(first))
-      checkValue(value, `value ${name} of ${place}`);
-    return packNamed(first as Record<string, SqlBinding>);
+    // A copy, so that what is bound is what was looked at.
+    const values = { ...first };
+    for (const name of Object.keys(values)) {
+      if (!isBinding(values[name])) throw unbound(values[name], `value ${name} of ${place}`);
+    }
+    return values as Record<string, SqlBinding>;
   }
-  return packList(args, place);
+  return checkList(args, place);
 }
 
 /** Values in order. */
+function checkList(args: readonly unknown[], place: string): readonly SqlBinding[] {
+  for (let at = 0; at < args.length; at += 1) {
+    if (!isBinding(args[at])) throw unbound(args[at], `value ${at + 1} of ${place}`);
+  }
+  return args as readonly SqlBinding[];
+}
+
+/** As {@link checkArguments}, packed. */
+export function packArguments(args: readonly unknown[], place: string): Uint8Array | null {
+  const checked = checkArguments(args, place);
+  return Array.isArray(checked)
+    ? packPositional(checked)
+    : packNamed(checked as Record<string, SqlBinding>);
+}
+
+/** Values in order, packed. */
 export function packList(args: readonly unknown[], place: string): Uint8Array | null {
-  args.forEach((value, at) => {
-    checkValue(value, `value ${at + 1} of ${place}`);
-  });
-  return packPositional(args as SqlBinding[]);
+  return packPositional(checkList(args, place));
 }
 
 function isPlain(value: unknown): value is Record<string, unknown> {
@@ -29,8 +51,7 @@ function isPlain(value: unknown): value is Record<string, unknown> {
   return prototype === null || prototype === Object.prototype;
 }
 
-function checkValue(value: unknown, what: string): void {
-  if (isBinding(value)) return;
+function unbound(value: unknown, what: string): Error {
   const shown = typeof value === "bigint" ? "beyond 64 bits" : describe(value);
-  throw invalidArgument(`${what} is ${shown}, which SQLite cannot keep`);
+  return invalidArgument(`${what} is ${shown}, which SQLite cannot keep`);
 }

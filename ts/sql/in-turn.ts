@@ -10,9 +10,9 @@ import { describe } from "../definition/keys";
 import { invalidArgument, RivetError } from "../errors";
 import type { NativeDatabase, SqlCell, SqlResult } from "../native-half";
 import type { ActorSql, SqlCursor, SqlRow, SqlRows, SqlValue } from "../types";
-import { packArguments } from "./arguments";
+import { checkArguments } from "./arguments";
 import { sqlError } from "./errors";
-import { plainCell } from "./raw";
+import { objectOf, plainCell } from "./raw";
 
 export class InTurn implements ActorSql {
   readonly #open: () => NativeDatabase;
@@ -26,10 +26,10 @@ export class InTurn implements ActorSql {
     if (typeof query !== "string") {
       throw invalidArgument(`query of sql.exec() is ${describe(query)}, not text`);
     }
-    const packed = packArguments(bindings, "sql.exec()");
+    const checked = checkArguments(bindings, "sql.exec()");
     try {
       this.#native ??= this.#open();
-      return new Cursor<TRow>(this.#native.execInTurn(query, packed));
+      return new Cursor<TRow>(this.#native.execInTurn(query, checked));
     } catch (thrown) {
       throw sqlError(thrown);
     }
@@ -53,10 +53,10 @@ class Cursor<TRow extends object> implements SqlCursor<TRow> {
   }
 
   next(): IteratorResult<TRow, undefined> {
-    const row = this.#take();
-    return row === undefined
-      ? { done: true, value: undefined }
-      : { done: false, value: this.#object(row) };
+    const row = this.#rows[this.#at];
+    if (row === undefined) return { done: true, value: undefined };
+    this.#at += 1;
+    return { done: false, value: objectOf(this.columnNames, row) as TRow };
   }
 
   [Symbol.iterator](): this {
@@ -69,26 +69,22 @@ class Cursor<TRow extends object> implements SqlCursor<TRow> {
 
   one(): TRow {
     const left = this.#rows.length - this.#at;
-    const row = left === 1 ? this.#take() : undefined;
-    if (row !== undefined) return this.#object(row);
+    const row = this.#rows[this.#at];
+    if (left === 1 && row !== undefined) {
+      this.#at += 1;
+      return objectOf(this.columnNames, row) as TRow;
+    }
     throw new RivetError("sqlite", "not_one_row", `one() found ${left} rows, not one`, {
       metadata: { rows: left },
     });
   }
 
   raw<T extends readonly SqlValue[] = SqlValue[]>(): SqlRows<T> {
-    return new RawRows<T>(() => this.#take());
-  }
-
-  #take(): SqlCell[] | undefined {
-    const row = this.#rows[this.#at];
-    if (row !== undefined) this.#at += 1;
-    return row;
-  }
-
-  #object(row: SqlCell[]): TRow {
-    const names = this.columnNames;
-    return Object.fromEntries(names.map((name, at) => [name, plainCell(row[at] ?? null)])) as TRow;
+    return new RawRows<T>(() => {
+      const row = this.#rows[this.#at];
+      if (row !== undefined) this.#at += 1;
+      return row;
+    });
   }
 }
 

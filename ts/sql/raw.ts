@@ -131,13 +131,24 @@ export function valuesOf(
   throw new TypeError("not a database that greenroom made");
 }
 
-/** Rows as objects; of two columns of one name the last counts. */
+/** Rows as objects. */
 export function rowsOf(result: SqlResult): Record<string, unknown>[] {
-  const { columns } = result;
-  return result.rows.map((row) =>
-    Object.fromEntries(columns.map((name, at) => [name, plainCell(row[at] as SqlCell)])),
-  );
+  return result.rows.map((row) => objectOf(result.columns, row));
 }
+
+/** A row as an object; of two columns of one name the last counts. */
+export function objectOf(columns: readonly string[], row: SqlCell[]): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (let at = 0; at < columns.length; at += 1) {
+    const name = columns[at] as string;
+    const value = plainCell(row[at] as SqlCell);
+    if (name === "__proto__") Object.defineProperty(object, name, { value, ...OWN });
+    else object[name] = value;
+  }
+  return object;
+}
+
+const OWN = { configurable: true, enumerable: true, writable: true };
 
 /** A value with bytes of its own. */
 export function plainCell(cell: SqlCell): null | number | bigint | string | Uint8Array {
