@@ -154,10 +154,11 @@ async fn a_destroyed_actor_is_woken_no_more() {
     let id = sleeping(&place, "a", T + 5_000, "ring").await;
 
     assert!(place.destroy(greenroom::host::embedded::Address::Id(id)).await.unwrap());
-    advance_ms(&place, 10_000).await;
+    advance_ms(&place, 100_000).await;
 
     assert_eq!(place.script.count("echo ring"), 0);
     assert_eq!(place.script.alive(), 0);
+    assert_eq!(place.clock.next_deadline(), None, "nobody waits to try it again");
 }
 
 #[tokio::test]

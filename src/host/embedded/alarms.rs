@@ -199,9 +199,10 @@ impl Alarms {
         }
     }
 
-    /// An actor is gone.
+    /// An actor is gone, whether it lived or slept: nobody tries to wake it again.
     pub(super) fn destroyed(&mut self, number: ActorNumber) {
         self.failures.remove(&number);
+        self.waking.remove(&number);
         self.hear(number);
     }
 

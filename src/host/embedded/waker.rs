@@ -86,6 +86,9 @@ impl EmbeddedHost {
         let reply = Reply::new(move |woken: crate::error::Result<()>| {
             let Some(host) = host.upgrade() else { return };
             if let Err(error) = &woken {
+                if error.is("actor", "not_found") {
+                    return host.alarms_change(|alarms| alarms.destroyed(number));
+                }
                 tracing::warn!(actor_id = %id, %error, "an actor could not be woken for its alarm");
             }
             let now = host.runtime.clock().unix_ms();

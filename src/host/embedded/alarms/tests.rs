@@ -116,6 +116,17 @@ fn a_type_that_nobody_runs_waits_for_its_registration() {
 }
 
 #[test]
+fn an_actor_that_is_gone_while_it_is_being_woken_is_not_tried_again() {
+    let mut alarms = alarms(vec![row(1, 10)]);
+    assert_eq!(woken(next(&mut alarms, 10)), [1]);
+
+    alarms.destroyed(number(1));
+    alarms.woken(number(1), false, 20);
+
+    assert_eq!((next(&mut alarms, 20), alarms.len()), (Next::Wait, 0));
+}
+
+#[test]
 fn one_that_cannot_be_woken_waits_ever_longer() {
     let mut alarms = alarms(vec![row(1, 0)]);
     let mut now = 0;
