@@ -148,6 +148,27 @@ fn a_batch_that_ends_its_generation_by_failing_lets_none_behind_it_pass() {
 }
 
 #[test]
+fn a_batch_that_ends_its_generation_and_finds_no_file_lets_none_behind_it_pass() {
+    let bench = Files::new(1);
+    bench.promote(0).unwrap();
+    bench.save(0, "before").unwrap();
+    wait(bench.actor(0).rest()).unwrap();
+    until("the file closes", || bench.store.file_stats().open == 0);
+    let (number, generation) = bench.actors[0];
+    let fatal = WriteBatch { fails_generation: true, ..state(generation, "a") };
+    let path = bench.file(0).path();
+    let aside = format!("{path}.aside");
+
+    std::fs::rename(&path, &aside).unwrap();
+    let failed = send(&bench.store, number, fatal).wait();
+    std::fs::rename(&aside, &path).unwrap();
+
+    assert!(matches!(failed, Err(StoreError::FileMissing { .. })), "{failed:?}");
+    assert_eq!(bench.save(0, "b"), Err(StoreError::Stale));
+    assert_eq!(bench.state(0).unwrap(), "before");
+}
+
+#[test]
 fn after_a_commit_of_unknown_outcome_recovery_decides() {
     for kept in [true, false] {
         let mut bench = Files::new(2);
