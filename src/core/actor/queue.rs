@@ -135,7 +135,7 @@ impl Machine {
 
     /// Ends the waits for messages, because the actor stops.
     pub(super) fn stop_queue(&mut self, at: Moment) {
-        let change = self.desk.queue.stop();
+        let change = self.desk.queue.stop(at);
         self.apply_queue(change, By::Itself, at);
     }
 

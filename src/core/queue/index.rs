@@ -232,6 +232,14 @@ impl Messages {
         let Places { delayed, held, .. } = &self.places;
         [first(delayed), first(held)].into_iter().flatten().min()
     }
+
+    /// The first moment from `since` on at which the time of a message came or will come
+    /// that had to wait, whoever has it now. Looks at all messages.
+    pub(super) fn first_delayed_ms(&self, since: i64) -> Option<i64> {
+        let waited = |entry: &&Entry| entry.available_at_ms > entry.created_at_ms;
+        let moments = self.entries.values().filter(waited).map(|entry| entry.available_at_ms);
+        moments.filter(|at| *at >= since).min()
+    }
 }
 
 impl Places {
