@@ -147,6 +147,20 @@ fn one_that_cannot_be_woken_waits_ever_longer() {
 }
 
 #[test]
+fn what_a_later_generation_says_is_newer_than_the_answer_for_one_that_broke() {
+    let mut alarms = alarms(Vec::new());
+    let first = alarms.ask(number(1));
+    let second = alarms.ask(number(1));
+    assert!(!alarms.is_news(number(1), first), "the second one broke later");
+    assert!(alarms.is_news(number(1), second) && !alarms.is_news(number(1), second));
+
+    let question = alarms.ask(number(1));
+    alarms.slept(number(1), id(), &name("clock"), Some(50));
+    assert!(!alarms.is_news(number(1), question));
+    assert_eq!(next(&mut alarms, 10), Next::WaitUntil(50));
+}
+
+#[test]
 fn one_that_breaks_waits_too_but_for_its_alarm_at_least() {
     let mut alarms = alarms(Vec::new());
 
