@@ -113,18 +113,20 @@ impl Machine {
 }
 
 impl Actor {
-    /// Takes over what is stored, and writes what became of what the last generation
-    /// left unfinished.
-    pub(super) fn install_schedules(&self, machine: &mut Machine, stored: StoredSchedules) {
+    /// Takes over what is stored; returns what became of what the last generation left
+    /// unfinished.
+    pub(super) fn install_schedules(
+        &self,
+        machine: &mut Machine,
+        stored: StoredSchedules,
+    ) -> Vec<RowOp> {
         if stored == StoredSchedules::default() {
-            return;
+            return Vec::new();
         }
         let maximum = self.config.max_schedules as usize;
         let (schedules, ops) = Schedules::load(stored, maximum, self.unix_ms());
         machine.later.schedules = schedules;
-        if !ops.is_empty() {
-            machine.write_own_rows(Rows { ops, in_memory: true });
-        }
+        ops
     }
 
     /// Changes the schedules for the author's side. `reply` hears when that is durable;
