@@ -184,6 +184,7 @@ async fn a_stop_ends_waits_for_messages_and_what_is_sent_meanwhile_is_kept() {
     fixture.advance_ms(1).await;
 
     assert!(refused(ended(&fixture, &mut answer).await).is("actor", "stopping"));
+    assert_eq!(actor.next_alarm(), Some(1_000_000), "the next generation is to take it");
     let again = fixture.started().await;
     assert_eq!(ids(&again.queue().receive(plain()).await.unwrap()), [2]);
 }

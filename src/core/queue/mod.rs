@@ -150,6 +150,8 @@ pub struct Queue {
     /// Since when the actor stops, in milliseconds since the Unix epoch: nobody waits for
     /// messages any more.
     stopped_at_ms: Option<i64>,
+    /// Whether anybody waited for messages then.
+    sent_away: bool,
 }
 
 impl Queue {
@@ -177,6 +179,7 @@ impl Queue {
             dead: dead.collect(),
             waiters: Waiters::default(),
             stopped_at_ms: None,
+            sent_away: false,
         };
         let mut change = Change::default();
         let exhausted: Vec<_> = queue
@@ -235,12 +238,13 @@ impl Queue {
 
     /// When an actor that sleeps must be woken for its queue, in milliseconds since the
     /// Unix epoch: the first moment after `unix_ms` from which on a message may be handed
-    /// out that may not yet. What may be handed out already wakes nobody, unless it had to
-    /// wait until after [`Queue::stop`]: whoever waited for it was sent away.
+    /// out that may not yet. What may be handed out already wakes nobody, unless its time
+    /// came after [`Queue::stop`]: whoever waited for it had been sent away. One that had
+    /// no time to wait for counts only if somebody was.
     pub fn alarm_ms(&self, unix_ms: i64) -> Option<i64> {
         match self.stopped_at_ms {
             None => self.messages.next_available_ms(unix_ms),
-            Some(stopped) => self.messages.first_delayed_ms(stopped),
+            Some(stopped) => self.messages.first_since_ms(stopped, self.sent_away),
         }
     }
 
@@ -271,7 +275,8 @@ impl Queue {
     /// are still sent, taken and completed.
     pub fn stop(&mut self, at: Moment) -> Change {
         self.stopped_at_ms.get_or_insert(at.unix_ms);
-        let wakes = self.waiters.unpark_all().into_iter().map(Wake::Aborted).collect();
+        let wakes: Vec<_> = self.waiters.unpark_all().into_iter().map(Wake::Aborted).collect();
+        self.sent_away |= !wakes.is_empty();
         Change { ops: Vec::new(), wakes }
     }
 

@@ -104,6 +104,24 @@ fn what_comes_due_after_a_stop_is_an_alarm_that_has_passed() {
 }
 
 #[test]
+fn what_is_sent_after_a_stop_is_an_alarm_if_somebody_waited_for_it() {
+    for somebody in [false, true] {
+        let mut queue = empty();
+        send(&mut queue, "before");
+        if somebody {
+            drop(queue.receive(wanted(&["job"], 1, false), Patience::default(), at(0)).1);
+        }
+        drop(queue.stop(at(100)));
+        assert_eq!(queue.alarm_ms(at(200).unix_ms), None);
+
+        drop(queue.send(message("job"), at(150)).unwrap());
+
+        let sent = somebody.then_some(at(150).unix_ms);
+        assert_eq!(queue.alarm_ms(at(200).unix_ms), sent);
+    }
+}
+
+#[test]
 fn a_send_wakes_the_wait_that_began_first_and_wants_it() {
     let mut queue = empty();
     let patience = Patience::default();
