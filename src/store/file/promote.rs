@@ -192,7 +192,7 @@ impl Files {
         };
         slot.wake();
         for (task, error) in refused {
-            task.refuse(error);
+            self.refuse(slot.number, task, error);
         }
         self.remove(slot.name);
     }

@@ -139,8 +139,22 @@ impl Files {
             }
         };
         if let Some((task, error)) = refused {
-            task.refuse(error);
+            self.refuse(number, task, error);
         }
+    }
+
+    /// Ends a task undone, and with it the generation's writing if it says so: before
+    /// anybody hears, or a batch behind it could pass. None does once the store is closed
+    /// or down, and what was taken before that is still to be written.
+    pub(super) fn refuse(&self, number: ActorNumber, task: Task, error: StoreError) {
+        let is_last = matches!(error, StoreError::Closed | StoreError::Down { .. });
+        if let Task::Commit { batch, .. } = &task
+            && batch.fails_generation
+            && !is_last
+        {
+            self.fence.revoke(number, batch.generation);
+        }
+        task.refuse(error);
     }
 
     fn push(&self, number: ActorNumber, task: Task) -> Option<(Task, StoreError)> {
