@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { after, describe, it } from "node:test";
 
-import { actor, queue } from "../dist/index.js";
+import { actor, queue, UserError } from "../dist/index.js";
 import { inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
 
 // A wait for a message holds no process, and some tests have nothing else.
@@ -289,6 +289,22 @@ describe("a message to complete", () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     assert.deepEqual(await run((c) => [...c.state.seen]), [1, 3]);
+  });
+
+  it("goes back when the action that received it throws, before its caller hears of that", async () => {
+    const { run } = inside({ options: { noSleep: true } });
+    await run((c) => c.queue.send("job", 1));
+    let left;
+
+    const thrown = run(async (c) => {
+      left = await c.queue.next({ completable: true });
+      throw new UserError("no", { code: "no" });
+    });
+
+    assert.equal(await fails(thrown), "user.no");
+    assert.equal(await fails(left.complete()), "queue.already_completed");
+    const again = await run((c) => c.queue.tryNext());
+    assert.deepEqual([again?.body, again?.deliveryCount], [1, 2]);
   });
 
   it("comes again after a sleep, and iter ends with its actor", async () => {

@@ -33,9 +33,13 @@ export class Context {
     this.#clock = clock;
   }
 
-  /** The generation and the call behind a context. */
-  static inside(context: Context): { readonly live: Live; readonly call: Call | undefined } {
-    return { live: context.#live, call: context.#call };
+  /** The generation and the call behind a context, and its messages once it asked for them. */
+  static inside(context: Context): {
+    readonly live: Live;
+    readonly call: Call | undefined;
+    readonly queue: Messages | undefined;
+  } {
+    return { live: context.#live, call: context.#call, queue: context.#queue };
   }
 
   get state(): unknown {
