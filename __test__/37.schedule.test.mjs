@@ -69,6 +69,11 @@ describe("c.schedule refuses", () => {
       "invalid_retry",
     ],
     [
+      "half an attempt",
+      (c) => c.schedule.after(1, { action: "note", retry: { maxAttempts: 1.5 } }),
+      "invalid_argument",
+    ],
+    [
       "a backoff that is no number",
       (c) =>
         c.schedule.after(1, {
@@ -104,6 +109,12 @@ describe("c.schedule refuses", () => {
       (c) => c.cron.every({ name: "a", interval: 5_000, action: "note", maxHistory: 1_001 }),
       "invalid_max_history",
     ],
+    [
+      "a history of half a fire",
+      (c) => c.cron.every({ name: "a", interval: 5_000, action: "note", maxHistory: 1.5 }),
+      "invalid_argument",
+    ],
+    ["a limit that is not whole", (c) => c.cron.history("a", { limit: 1.5 }), "invalid_argument"],
     ["a limit of 0", (c) => c.cron.history("a", { limit: 0 }), "invalid_max_history"],
     ["an unknown option of a history", (c) => c.cron.history("a", { max: 1 }), "invalid_argument"],
   ];

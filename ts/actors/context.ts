@@ -9,7 +9,7 @@ import type { Call } from "../calls/call";
 import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
 import { checkKeys } from "../definition/keys";
-import { invalidArgument, RivetError } from "../errors";
+import { checkedArgument, invalidArgument, RivetError } from "../errors";
 import type { Keys } from "../kv";
 import type { Logger } from "../log";
 import { clockNow, dispatch, unbridged } from "../native-half";
@@ -198,7 +198,7 @@ function readSaveOptions(options: SaveOptions): {
   immediate: boolean;
   maxWait: number | undefined;
 } {
-  checkKeys(options, saveKeys);
+  checkedArgument(() => checkKeys(options, saveKeys));
   const { immediate, maxWait } = options;
   if (maxWait !== undefined && !(typeof maxWait === "number" && maxWait >= 0)) {
     throw new RivetError(

@@ -6,7 +6,7 @@
  */
 
 import { checkKeys, describe } from "../definition/keys";
-import { invalidArgument } from "../errors";
+import { checkedArgument, invalidArgument } from "../errors";
 import { type NativeKv, unbridged } from "../native-half";
 import type { ActorKv, KvKey, KvKeyTypes, KvTypes, KvValue } from "../types";
 
@@ -119,9 +119,9 @@ interface ReadOptions {
 }
 
 function readOptions(given: object | undefined, method: string, known: string[]): ReadOptions {
-  const options: unknown = given ?? {};
+  const options = (given ?? {}) as Record<string, unknown>;
   const place = `options of kv.${method}()`;
-  checkKeys(options, { place, known });
+  checkedArgument(() => checkKeys(options, { place, known }));
   const { type = "text", keyType = "text", reverse = false, limit } = options;
   if (!types.includes(type as keyof KvTypes)) {
     throw invalidArgument(
