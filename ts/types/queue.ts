@@ -125,7 +125,9 @@ export interface OpenQueueMessage<N extends string = string, M = unknown, A = un
    * @throws rejects with `queue.already_completed`, and with `actor.validation_error` where the schema
    * refuses the response: the message stays open then.
    */
-  complete(...response: [A] extends [never] ? [] : [response: A]): Promise<void>;
+  complete(
+    ...response: [A] extends [never] ? [] : undefined extends A ? [response?: A] : [response: A]
+  ): Promise<void>;
   /**
    * Gives the message back, to be received again, or given up after the last delivery that its queue
    * allows. Resolves when that is durable.
