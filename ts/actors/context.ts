@@ -19,6 +19,7 @@ import type { InTurn } from "../sql/in-turn";
 import type { Caller, SaveOptions } from "../types";
 import { Clock } from "./clock";
 import type { Live } from "./live";
+import { written } from "./written";
 
 export class Context {
   readonly #live: Live;
@@ -128,7 +129,11 @@ export class Context {
     return this.abortSignal.aborted;
   }
 
-  async saveState(options: SaveOptions = {}): Promise<void> {
+  saveState(options: SaveOptions = {}): Promise<void> {
+    return written(() => this.#save(options));
+  }
+
+  async #save(options: SaveOptions): Promise<void> {
     const { immediate, maxWait } = readSaveOptions(options);
     const { bag, definition } = this.#live;
     // With every answer waiting for its changes, nothing is gained by waiting for others.
@@ -141,9 +146,11 @@ export class Context {
     );
   }
 
-  async flush(): Promise<void> {
-    this.#live.recheck();
-    await plainly(dispatch.flush(this.#live.bag));
+  flush(): Promise<void> {
+    return written(async () => {
+      this.#live.recheck();
+      await plainly(dispatch.flush(this.#live.bag));
+    });
   }
 
   async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {

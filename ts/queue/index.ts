@@ -10,6 +10,7 @@
  */
 
 import type { Live } from "../actors/live";
+import { written } from "../actors/written";
 import type { Call } from "../calls/call";
 import { decode } from "../codec";
 import { describe } from "../definition/keys";
@@ -74,7 +75,11 @@ export class Messages implements Holder, Party {
     return this.#isOver || this.call?.isReleased === true;
   }
 
-  async send(name: string, body: unknown, options?: object): Promise<SentQueueMessage> {
+  send(name: string, body: unknown, options?: object): Promise<SentQueueMessage> {
+    return written(() => this.#send(name, body, options));
+  }
+
+  async #send(name: string, body: unknown, options?: object): Promise<SentQueueMessage> {
     const read = readOptions(options, "queue.send", ["dedupeKey", "delay"]);
     const how = sendOptionsOf(read, "queue.send");
     const bytes = bytesOf(rulesOf(this.live, name), name, body);
@@ -84,7 +89,11 @@ export class Messages implements Holder, Party {
     return { id, name, createdAt };
   }
 
-  async enqueueAndWait(name: string, body: unknown, options?: object): Promise<unknown> {
+  enqueueAndWait(name: string, body: unknown, options?: object): Promise<unknown> {
+    return written(() => this.#sendAndWait(name, body, options));
+  }
+
+  async #sendAndWait(name: string, body: unknown, options?: object): Promise<unknown> {
     const method = "queue.enqueueAndWait";
     const read = readOptions(options, method, waiting);
     const [timeoutMs, signal] = [timeoutOf(read, method), signalOf(read, method)];
@@ -137,7 +146,11 @@ export class Messages implements Holder, Party {
     );
   }
 
-  async complete(
+  complete(message: { id: number | bigint; name: string }, response?: unknown): Promise<boolean> {
+    return written(() => this.#complete(message, response));
+  }
+
+  async #complete(
     message: { id: number | bigint; name: string },
     response?: unknown,
   ): Promise<boolean> {
