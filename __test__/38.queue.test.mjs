@@ -638,6 +638,46 @@ describe("what is sent and received", () => {
     });
   }
 
+  it("is what a schema makes of it once, and keeps its order beside others", async () => {
+    const length = (isAsync) =>
+      queue({
+        message: {
+          "~standard": {
+            version: 1,
+            vendor: "test",
+            validate: (text) => {
+              const result =
+                typeof text === "string"
+                  ? { value: text.length }
+                  : { issues: [{ message: "no text" }] };
+              return isAsync ? Promise.resolve(result) : result;
+            },
+          },
+        },
+      });
+    const { run, handle } = inside({
+      queues: { text: length(false), late: length(true), other: queue() },
+    });
+    const receive = () => run(async (c) => bodies(await c.queue.nextBatch({ count: 9 })));
+
+    await run((c) =>
+      Promise.all([
+        c.queue.send("text", "one"),
+        c.queue.send("other", 2),
+        c.queue.send("text", "three"),
+      ]),
+    );
+    assert.deepEqual(await receive(), [3, 2, 5]);
+    await Promise.all([
+      handle.send("text", "one"),
+      handle.send("other", 2),
+      handle.send("text", "three"),
+    ]);
+    assert.deepEqual(await receive(), [3, 2, 5]);
+    await handle.send("late", "seven");
+    assert.deepEqual(await receive(), [5]);
+  });
+
   it("is checked again by the code that receives it: what fits is handed out", async () => {
     const folder = await newFolder();
     const before = inside({}, (use) => inFolder(folder, use));
