@@ -707,6 +707,33 @@ describe("what is sent and received", () => {
   });
 });
 
+describe("a message to complete that its schema refuses", () => {
+  it("holds up nobody behind it", { timeout: 20_000 }, async () => {
+    const folder = await newFolder();
+    const before = inside({}, (use) => inFolder(folder, use));
+    for (const n of [1, 2, 3, 4]) await before.handle.send("job", n);
+    await before.registry.shutdown();
+
+    // It may come as often as it likes, and is the first in its queue.
+    const { run } = inside(
+      {
+        queues: { job: queue({ message: even() }) },
+        run: async (c) => {
+          for await (const message of c.queue.iter({ completable: true })) {
+            c.state.seen.push(message.body);
+            await message.complete();
+          }
+        },
+      },
+      (use) => inFolder(folder, use),
+    );
+
+    await until(() => run((c) => c.state.seen.length === 2), "the others came");
+    assert.deepEqual(await run((c) => [...c.state.seen]), [2, 4]);
+    assert.deepEqual(await run((c) => c.queue.dead.list()), []);
+  });
+});
+
 describe("what is wrong with a call", () => {
   it("is a rejection that names it, and stores nothing", async () => {
     const { run, handle } = inside({ options: { maxQueueSize: 2, maxQueueMessageSize: 200 } });
