@@ -368,6 +368,28 @@ describe("a wait", () => {
     assert.equal((await run((c) => c.queue.tryNext())).body, 1);
   });
 
+  it("beside many others of its call is no leak to Node.js", async () => {
+    const warnings = [];
+    const warned = ({ name, message }) => warnings.push(`${name}: ${message}`);
+    process.on("warning", warned);
+    const { run } = inside();
+    const signal = new AbortController().signal;
+
+    await run(async (c) => {
+      const received = Array.from({ length: 20 }, () => c.queue.next({ signal }));
+      const asked = Array.from({ length: 20 }, (_, n) =>
+        c.queue.enqueueAndWait("other", n, { signal }),
+      );
+      await Promise.all(received);
+      const left = await c.queue.nextBatch({ count: 20, timeout: 0 });
+      return [await Promise.all(asked), left];
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+
+    process.off("warning", warned);
+    assert.deepEqual(warnings, []);
+  });
+
   it("of a call that was given up leaves the message to others", async () => {
     let ended;
     const over = new Promise((resolve) => {
