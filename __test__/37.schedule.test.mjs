@@ -136,6 +136,32 @@ describe("c.schedule refuses", () => {
     });
   }
 
+  it("everything after the end, when another generation changes what is stored", async () => {
+    const { run, registry, handle } = inside();
+    let left;
+    await run(async (c) => {
+      left = c;
+      await c.schedule.after(60_000, "note");
+      await c.cron.every({ name: "a", interval: 5_000, action: "note" });
+    });
+    await registry.actor(handle).sleep();
+    const calls = {
+      after: () => left.schedule.after(1, "note"),
+      get: () => left.schedule.get("x"),
+      list: () => left.schedule.list(),
+      cancel: () => left.schedule.cancel("x"),
+      dead: () => left.schedule.dead.list(),
+      "cron.get": () => left.cron.get("a"),
+      "cron.list": () => left.cron.list(),
+      "cron.history": () => left.cron.history("a"),
+      "cron.delete": () => left.cron.delete("a"),
+    };
+
+    for (const [name, call] of Object.entries(calls)) {
+      await assert.rejects(call(), { group: "actor", code: "stopping" }, name);
+    }
+  });
+
   it("more schedules than maxSchedules, of both kinds together", async () => {
     const { run } = inside({ options: { maxSchedules: 2 } });
 
