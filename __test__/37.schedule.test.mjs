@@ -64,6 +64,11 @@ describe("c.schedule refuses", () => {
     ],
     ["an empty key", (c) => c.schedule.after(1, { action: "note", key: "" }), "invalid_key"],
     [
+      "a key that is half a character",
+      (c) => c.schedule.after(1, { action: "note", key: "\ud800" }),
+      "invalid_argument",
+    ],
+    [
       "no attempts",
       (c) => c.schedule.after(1, { action: "note", retry: { maxAttempts: 0 } }),
       "invalid_retry",

@@ -766,6 +766,7 @@ describe("what is wrong with a call", () => {
       [(q) => q.send("job", 1, { delay: -1 }), "actor.invalid_argument", /delay .* is -1/],
       [(q) => q.send("job", 1, { dedupeKey: 1 }), "actor.invalid_argument", /dedupeKey .* is 1/],
       [(q) => q.send("job", 1, { dedupeKey: "" }), "actor.invalid_argument", /empty/],
+      [(q) => q.send("job", 1, { dedupeKey: "\ud800" }), "actor.invalid_argument", /half of a/],
       [(q) => q.send("job", 1, { wait: true }), "actor.invalid_argument", /unknown key "wait"/],
       [(q) => q.send("job", "x".repeat(300)), "queue.message_too_large", /limit is 200/],
       [(q) => q.next({ names: ["nope"] }), "queue.not_declared", /`nope`/],
@@ -819,6 +820,7 @@ describe("what is wrong with a call", () => {
     for (const [queues, message] of [
       [5, /queues of actor\(\) is 5, not an object/],
       [{ "": queue() }, /queues has one named ""/],
+      [{ "a\ud800": queue() }, /queues has one named "a\\ud800"/],
       [{ a: 5 }, /queue "a" of actor\(\) takes an object, not 5/],
       [{ a: { mesage: even() } }, /unknown key "mesage" .*did you mean "message"/],
       [

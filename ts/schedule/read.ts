@@ -2,7 +2,7 @@
 
 import { encode } from "../codec";
 import { checkKeys, describe } from "../definition/keys";
-import { checkedArgument, invalidArgument, readingArgument } from "../errors";
+import { checkedArgument, checkStorable, invalidArgument, readingArgument } from "../errors";
 
 /** An action, with its encoded arguments. */
 export interface Asked {
@@ -37,7 +37,10 @@ export function readShot(
   const call = checked(given, place, ["action", "args", "retry", "key"]);
   if (args.length > 0) throw invalidArgument(`${place} takes args in its object, not after it`);
   const options: OneShotOptions = {};
-  if (call.key !== undefined) options.key = text(call.key, "key", place);
+  if (call.key !== undefined) {
+    options.key = text(call.key, "key", place);
+    checkStorable(options.key, `key of ${place}`);
+  }
   const retry = readRetry(call.retry, place);
   if (retry !== undefined) options.retry = retry;
   return { ...asked(call.action, call.args, method), options };
