@@ -4,6 +4,7 @@ import type { Call } from "../calls/call";
 import { withoutStack } from "../codec/parts";
 import { callersError, RivetError } from "../errors";
 import { clockwork, once } from "../native-half";
+import { giveBack } from "../queue/give-back";
 import { validate } from "../schema";
 import { Context } from "./context";
 import type { Live } from "./live";
@@ -22,9 +23,9 @@ export async function runAction<T>(
 ): Promise<T> {
   const action = live.definition.action(name, internal);
   if (action === undefined) throw actionNotFound(name, live);
+  const context = new Context(live, call);
   try {
     const body = async (): Promise<T> => {
-      const context = new Context(live, call);
       const schema = live.definition.argumentSchemas.get(name);
       const checked = schema === undefined ? args : await checkArguments(live, name, args);
       const began = clockwork.now();
@@ -41,6 +42,8 @@ export async function runAction<T>(
     };
     return await live.during(name, body, call);
   } catch (thrown) {
+    const { queue } = Context.inside(context);
+    if (queue !== undefined) await giveBack(live, queue, thrown);
     throw forCaller(thrown, live);
   } finally {
     call.release();

@@ -9,7 +9,7 @@ import type { Call } from "../calls/call";
 import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
 import { checkKeys } from "../definition/keys";
-import { invalidArgument, RivetError } from "../errors";
+import { checkedArgument, invalidArgument, RivetError } from "../errors";
 import type { Keys } from "../kv";
 import type { Logger } from "../log";
 import { clockNow, dispatch, unbridged } from "../native-half";
@@ -19,6 +19,7 @@ import type { InTurn } from "../sql/in-turn";
 import type { Caller, SaveOptions } from "../types";
 import { Clock } from "./clock";
 import type { Live } from "./live";
+import { written } from "./written";
 
 export class Context {
   readonly #live: Live;
@@ -33,9 +34,13 @@ export class Context {
     this.#clock = clock;
   }
 
-  /** The generation and the call behind a context. */
-  static inside(context: Context): { readonly live: Live; readonly call: Call | undefined } {
-    return { live: context.#live, call: context.#call };
+  /** The generation and the call behind a context, and its messages once it asked for them. */
+  static inside(context: Context): {
+    readonly live: Live;
+    readonly call: Call | undefined;
+    readonly queue: Messages | undefined;
+  } {
+    return { live: context.#live, call: context.#call, queue: context.#queue };
   }
 
   get state(): unknown {
@@ -124,7 +129,11 @@ export class Context {
     return this.abortSignal.aborted;
   }
 
-  async saveState(options: SaveOptions = {}): Promise<void> {
+  saveState(options: SaveOptions = {}): Promise<void> {
+    return written(() => this.#save(options));
+  }
+
+  async #save(options: SaveOptions): Promise<void> {
     const { immediate, maxWait } = readSaveOptions(options);
     const { bag, definition } = this.#live;
     // With every answer waiting for its changes, nothing is gained by waiting for others.
@@ -137,9 +146,11 @@ export class Context {
     );
   }
 
-  async flush(): Promise<void> {
-    this.#live.recheck();
-    await plainly(dispatch.flush(this.#live.bag));
+  flush(): Promise<void> {
+    return written(async () => {
+      this.#live.recheck();
+      await plainly(dispatch.flush(this.#live.bag));
+    });
   }
 
   async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
@@ -194,7 +205,7 @@ function readSaveOptions(options: SaveOptions): {
   immediate: boolean;
   maxWait: number | undefined;
 } {
-  checkKeys(options, saveKeys);
+  checkedArgument(() => checkKeys(options, saveKeys));
   const { immediate, maxWait } = options;
   if (maxWait !== undefined && !(typeof maxWait === "number" && maxWait >= 0)) {
     throw new RivetError(

@@ -76,7 +76,7 @@ export class Reach {
   }
 
   /** Calls an action. */
-  call(name: string, args: readonly unknown[], signal: AbortSignal | undefined): Promise<unknown> {
+  call(name: string, args: readonly unknown[], signal: Stop | undefined): Promise<unknown> {
     try {
       const origin = this.#origin();
       const answer = this.#call(origin, name, args, signal);
@@ -90,7 +90,7 @@ export class Reach {
     origin: Origin,
     name: string,
     args: readonly unknown[],
-    signal: AbortSignal | undefined,
+    signal: Stop | undefined,
   ): Promise<unknown> {
     const stop = either(signal, this.#reached.signal);
     if (stop?.aborted) return Promise.reject(stop.reason);
@@ -271,7 +271,7 @@ function isSelf(target: Target, live: Live): boolean {
 }
 
 /** What either of two signals ends. */
-function either(a: AbortSignal | undefined, b: AbortSignal | undefined): Stop | undefined {
+export function either(a: Stop | undefined, b: Stop | undefined): Stop | undefined {
   if (a === undefined || b === undefined || a === b) return a ?? b;
   return new EitherSignal(a, b);
 }

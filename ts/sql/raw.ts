@@ -7,7 +7,7 @@
  */
 
 import { checkKeys, describe } from "../definition/keys";
-import { invalidArgument, messageOf, RivetError } from "../errors";
+import { checkedArgument, invalidArgument, RivetError } from "../errors";
 import type { NativeDatabase, NativeTransaction, SqlCell, SqlResult } from "../native-half";
 import type { RawAccess, TransactionOptions } from "../types";
 import { packArguments, packList } from "./arguments";
@@ -157,11 +157,7 @@ export function plainCell(cell: SqlCell): null | number | bigint | string | Uint
 
 function readOptions(given: TransactionOptions): TransactionOptions {
   const place = "options of db.transaction()";
-  try {
-    checkKeys(given, { place, known: transactionKeys });
-  } catch (error) {
-    throw invalidArgument(messageOf(error));
-  }
+  checkedArgument(() => checkKeys(given, { place, known: transactionKeys }));
   const { name, timeout } = given as TransactionOptions;
   if (name !== undefined && typeof name !== "string") {
     throw invalidArgument(`name of ${place} is ${describe(name)}, not text`);

@@ -160,10 +160,11 @@ impl Actor {
         read: impl FnOnce(&Schedules) -> Result<T, ScheduleError>,
     ) -> Result<T> {
         let machine = self.machine.lock();
-        match &machine.broken {
-            Some(error) => Err(error.clone()),
-            None => Ok(read(&machine.later.schedules)?),
+        // The next generation changes what is stored, and not what is in memory here.
+        if machine.is_over() || machine.broken.is_some() {
+            return Err(machine.broken.clone().unwrap_or_else(|| self.stopping()));
         }
+        Ok(read(&machine.later.schedules)?)
     }
 
     /// See [`Machine::next_alarm`].
