@@ -289,8 +289,8 @@ export declare function failNextCommit(id: number): void
 
 /**
  * Ends a call that was admitted in place or queued so: -1 when its generation is over or its
- * caller was answered before, -2 when it took too long, 0 when its output may
- * leave, else the commit that its output has to wait for.
+ * caller was answered before, -2 when it took too long, -3 when [`output_may_leave`]
+ * says when its output may leave, 0 when it may, else the commit that it has to wait for.
  */
 export declare function finish(actor: number, call: number): number
 
@@ -508,6 +508,13 @@ export declare function openTrial(environment: number, config: string): number
 
 /** Opens a host on what a trial has stored. Settles `ticket` as `openHost` does. */
 export declare function openTrialHost(id: number, ticket: number): void
+
+/**
+ * Settles `ticket` once an output may leave that was made before this call; with the error
+ * it has to say instead, when what it may reveal is lost. False when the generation is over,
+ * and nobody is left to settle it.
+ */
+export declare function outputMayLeave(actor: number, ticket: number): boolean
 
 /**
  * Queues a call of this environment behind what was accepted before it: its number,

@@ -894,6 +894,7 @@ module.exports.openEnv = nativeBinding.openEnv
 module.exports.openHost = nativeBinding.openHost
 module.exports.openTrial = nativeBinding.openTrial
 module.exports.openTrialHost = nativeBinding.openTrialHost
+module.exports.outputMayLeave = nativeBinding.outputMayLeave
 module.exports.queue = nativeBinding.queue
 module.exports.queueComplete = nativeBinding.queueComplete
 module.exports.queueCompleteById = nativeBinding.queueCompleteById

@@ -71,9 +71,9 @@ pub use self::schedule::{
 pub use self::shared::HeldWriter;
 pub use self::shared::SharedStore;
 pub use self::sql::{
-    AlsoCommitted, BeginOptions, Bindings, Ending, SqlCursor, SqlDatabase, SqlError, SqlHost,
-    SqlOutcome, SqlRan, SqlReply, SqlRows, SqlSession, SqlTransaction, SqlTurn, SqlValue, SqlWay,
-    SqlWork, TurnConnection, UserSql, is_blank, touches_data,
+    AlsoCommitted, BeginOptions, Bindings, CommitEnd, Ending, SqlCursor, SqlDatabase, SqlError,
+    SqlHost, SqlOutcome, SqlRan, SqlReply, SqlRows, SqlSession, SqlTransaction, SqlTurn, SqlValue,
+    SqlWay, SqlWork, TurnConnection, UserSql, is_blank, touches_data,
 };
 pub use self::stats::StoreStats;
 pub use self::yardstick::plain_commits;

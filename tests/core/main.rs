@@ -17,6 +17,7 @@ mod saves;
 mod schedule;
 mod sleep;
 mod sql;
+mod sql_outputs;
 mod start;
 mod stop;
 mod waits;

@@ -44,6 +44,8 @@ export class ActorBag {
   wrote = false;
   /** Statements ran in this turn. Set by `usedSql`. */
   usesSql = false;
+  /** How many statements and ends of transactions are not answered. Set by `sql`. */
+  statements = 0;
   /** The state was handed over on request, and no commit has ended since. */
   handedOver = false;
   /** A save was asked for, and the state has not been handed over since. */
@@ -153,6 +155,20 @@ export class ActorBag {
     if (!this.home.tickets.whenSettled(ticket, gone)) return;
     this.held ??= new HeldOutputs();
     this.held.keepPlace(ticket);
+  }
+
+  /** Lets Rust say when an output of a call in place may leave. */
+  ask(output: Output): void {
+    let place = 0;
+    const start = (ticket: number) => {
+      place = ticket;
+      if (!native.outputMayLeave(this.actor, ticket)) throw this.stoppedError();
+    };
+    this.home.tickets.wait(start).then(
+      () => output.leave(),
+      (error) => output.fail(error),
+    );
+    this.keepPlace(place);
   }
 
   /** The actor begins to stop. */

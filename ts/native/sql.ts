@@ -5,7 +5,9 @@
  * 1. A statement commits by itself, or with its transaction; its promise resolves when what
  *    it wrote is durable.
  * 2. Bindings are copied before a call returns.
- * 3. What runs in a turn is committed at its end, also where the statement threw: it may have
+ * 3. An output that is made later waits for a statement that may write, awaited or not: Rust knows
+ *    which those are, this side only whether there may be any.
+ * 4. What runs in a turn is committed at its end, also where the statement threw: it may have
  *    begun the turn's transaction.
  */
 import {
@@ -195,8 +197,17 @@ if (!Object.hasOwn(JsNativeDatabase.prototype, "executePacked")) {
   Object.assign(JsSqliteTransaction.prototype, transactionMethods);
 }
 
-function wait(owned: object, start: (ticket: number) => void): Promise<Uint8Array | null> {
-  return bagOf(owned).home.tickets.wait(start, { bridged: true });
+async function wait(
+  owned: object,
+  start: (ticket: number) => void,
+): Promise<Uint8Array | null> {
+  const bag = bagOf(owned);
+  bag.statements += 1;
+  try {
+    return await bag.home.tickets.wait(start, { bridged: true });
+  } finally {
+    bag.statements -= 1;
+  }
 }
 
 function packed(params: readonly JsBindParam[] | null | undefined): Uint8Array | null {

@@ -180,8 +180,15 @@ impl Actor {
                 machine.saves.request(SaveRequest { immediate: true, max_wait: None }, now);
             }
             let required = machine.gate.fence(machine.is_dirty());
-            machine.hold(required, Output::Flushed(reply, Ok(())));
+            let statement = machine.gate.last_statement();
+            machine.hold_behind(required, statement, Output::Flushed(reply, Ok(())));
         });
+    }
+
+    /// Answers once an output may leave that was made before this call, and so was every
+    /// one before it.
+    pub(crate) fn output_may_leave(self: &Arc<Self>, reply: Reply<()>) {
+        self.step(|machine, _| machine.emit(Output::Flushed(reply, Ok(()))));
     }
 
     /// Answers when all commits that have begun are durable. Past the gate, whose

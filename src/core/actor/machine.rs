@@ -21,7 +21,7 @@ use super::activity::{Activity, CanSleep};
 use super::alarm::Alarm;
 use super::calls::Calls;
 use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf};
-use super::gate::{CommitNumber, Gate, Held, Required};
+use super::gate::{CommitNumber, Gate, Held, Required, StatementNumber};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
 use super::on_demand::OnDemand;
 use super::queue::QueueDesk;
@@ -228,12 +228,24 @@ impl Machine {
             self.effects.push_back(Effect::Release(output));
             return;
         }
-        self.hold(self.required(), output);
+        let statement = self.gate.required_statement();
+        self.hold_behind(self.required(), statement, output);
     }
 
     /// Holds an output until `required`.
     pub(super) fn hold(&mut self, required: Required, output: Output) {
-        match self.gate.hold(required, output) {
+        self.hold_behind(required, StatementNumber::NONE, output);
+    }
+
+    /// Holds an output until `required`, and until all statements up to `statement` have
+    /// ended.
+    pub(super) fn hold_behind(
+        &mut self,
+        required: Required,
+        statement: StatementNumber,
+        output: Output,
+    ) {
+        match self.gate.hold_behind(required, statement, output) {
             Held::Waits => {}
             Held::Leaves(output) => self.effects.push_back(Effect::Release(output)),
             Held::Broken(output) => {

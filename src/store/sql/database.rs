@@ -36,6 +36,12 @@ const MAX_NAME: usize = 128;
 
 /// The place that has the connection of an actor's file.
 pub trait SqlHost: Send + Sync + 'static {
+    /// Something is asked for that may commit, and is about to be taken. What this returns
+    /// is called once: when nobody waits for a disk any more on its behalf.
+    fn commits(&self) -> Option<CommitEnd> {
+        None
+    }
+
     /// Performs the work on a thread that may wait for a disk, as soon as no turn has
     /// the connection. Only takes it: it is called from any thread.
     fn run(&self, work: SqlWork);
@@ -50,6 +56,10 @@ pub trait SqlHost: Send + Sync + 'static {
     /// The name of the file, for messages.
     fn label(&self) -> String;
 }
+
+/// Hears how something ended that may have committed: with what it committed on the disk,
+/// or with an error.
+pub type CommitEnd = Box<dyn FnOnce(Result<(), &SqlError>) + Send>;
 
 /// What a transaction may be given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,7 +100,24 @@ struct Pending {
     answer: Answer,
     /// Whether what was committed must be durable before the answer.
     waits: bool,
+    told: Told,
+}
+
+/// Who hears the answer.
+struct Told {
     reply: oneshot::Sender<Result<Answer, SqlError>>,
+    commit: Option<CommitEnd>,
+}
+
+impl Told {
+    fn tell(self, result: Result<Answer, SqlError>) {
+        let end = self.commit.map(|commit| (commit, result.as_ref().err().cloned()));
+        // Whoever does not wait any more needs no answer.
+        drop(self.reply.send(result));
+        if let Some((commit, error)) = end {
+            commit(error.as_ref().map_or(Ok(()), Err));
+        }
+    }
 }
 
 impl SqlDatabase {
@@ -186,8 +213,11 @@ impl SqlDatabase {
     ) -> SqlReply<T> {
         let now = self.shared.clock.now();
         let (reply, replied) = oneshot::channel();
+        // Before it is taken, so that it cannot end before anybody knows of it.
+        let commit = if payload.may_commit(&request) { self.shared.host.commits() } else { None };
+        let told = Told { reply, commit };
         // Taken within, so that what is refused is dropped after the unlock.
-        let mut pending = Some(Pending { payload, answer: Answer::None, waits: false, reply });
+        let mut pending = Some(Pending { payload, answer: Answer::None, waits: false, told });
         let taken = self.shared.update(
             |state| {
                 let ticket = state.coordinator.submit(now, request)?;
@@ -198,7 +228,12 @@ impl SqlDatabase {
         );
         match taken {
             Ok(ticket) => SqlReply::new(replied, Arc::clone(&self.shared), ticket, read),
-            Err(error) => SqlReply::refused(error),
+            Err(error) => {
+                if let Some(commit) = pending.and_then(|pending| pending.told.commit) {
+                    commit(Err(&error));
+                }
+                SqlReply::refused(error)
+            }
         }
     }
 }
@@ -251,12 +286,13 @@ impl Shared {
             let is_deadline_new = std::mem::replace(&mut state.deadline, deadline) != deadline;
             (changed, deeds, is_deadline_new)
         };
+        // First, so that whoever hears that a transaction has begun finds its deadline set.
+        if is_deadline_new {
+            self.host.deadline_changed();
+        }
         let mut when_durable = when_durable;
         for deed in deeds {
             deed.perform(self, &mut when_durable);
-        }
-        if is_deadline_new {
-            self.host.deadline_changed();
         }
         changed
     }
@@ -297,14 +333,12 @@ impl Deed {
         match self {
             Self::Run(work) => shared.host.run(work),
             Self::Answer(pending, result) => {
-                let Pending { answer, waits, reply, .. } = pending;
-                // Whoever does not wait any more needs no answer.
-                let send = |result| drop(reply.send(result));
+                let Pending { answer, waits, told, .. } = pending;
                 match (result, when_durable.take_if(|_| waits)) {
                     (Ok(()), Some(when_durable)) => when_durable(Box::new(move |durable| {
-                        send(durable.map(|()| answer).map_err(SqlError::from));
+                        told.tell(durable.map(|()| answer).map_err(SqlError::from));
                     })),
-                    (result, _) => send(result.map(|()| answer)),
+                    (result, _) => told.tell(result.map(|()| answer)),
                 }
             }
             Self::Warn(warning) => warn(warning, &shared.host.label()),
