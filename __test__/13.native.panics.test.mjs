@@ -90,6 +90,7 @@ describe("a panic", () => {
       crashHost: () => native.crashHost(1, 1),
       failNextCommit: () => native.failNextCommit(1),
       openTrial: () => native.openTrial(1, "{}"),
+      outputMayLeave: () => native.outputMayLeave(1, 1),
       openTrialHost: () => native.openTrialHost(1, 1),
       stepTrial: () => native.stepTrial(1, 1),
       trialDue: () => native.trialDue(1),

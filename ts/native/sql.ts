@@ -197,10 +197,7 @@ if (!Object.hasOwn(JsNativeDatabase.prototype, "executePacked")) {
   Object.assign(JsSqliteTransaction.prototype, transactionMethods);
 }
 
-async function wait(
-  owned: object,
-  start: (ticket: number) => void,
-): Promise<Uint8Array | null> {
+async function wait(owned: object, start: (ticket: number) => void): Promise<Uint8Array | null> {
   const bag = bagOf(owned);
   bag.statements += 1;
   try {

@@ -1,0 +1,99 @@
+// What an answer waits for of statements that nobody awaits.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { db } from "../dist/db/index.js";
+import { actor } from "../dist/index.js";
+import { deferred, inMemory } from "./support/registry.mjs";
+
+/** An actor with a table, and a transaction that lasts until `gate` says. */
+const ledger = (gate, options = {}) =>
+  actor({
+    db: db({
+      onMigrate: (db) => db.execute("CREATE TABLE IF NOT EXISTS t (a INTEGER PRIMARY KEY)"),
+    }),
+    state: { changes: 0 },
+    options,
+    actions: {
+      hold: (c) =>
+        c.db.transaction(async (tx) => {
+          await tx.execute("INSERT INTO t VALUES (100)");
+          gate.begun?.resolve();
+          await gate.open?.promise;
+        }),
+      put(c, a) {
+        c.db.execute("INSERT INTO t VALUES (?)", a).catch(() => {});
+        return `asked for ${a}`;
+      },
+      change: (c) => {
+        c.state.changes += 1;
+        return c.state.changes;
+      },
+      look(c) {
+        c.db.execute("SELECT * FROM t").catch(() => {});
+        return "looked";
+      },
+      nothing: () => "nothing",
+      all: (c) => c.db.execute("SELECT a FROM t ORDER BY a"),
+    },
+  });
+
+const pending = Symbol("pending");
+/** What `promise` gives, or `pending` when nothing came while the loop turned often. */
+async function soon(promise) {
+  const turns = async () => {
+    for (let n = 0; n < 200; n += 1) await new Promise((resolve) => setImmediate(resolve));
+    return pending;
+  };
+  return Promise.race([promise, turns()]);
+}
+
+describe("an answer", () => {
+  it("waits for the writes before it, keeps its place, and waits for no reading", async () => {
+    const gate = { begun: deferred(), open: deferred() };
+    const registry = inMemory({ ledger: ledger(gate) });
+    const a = registry.client().ledger.getOrCreate("a");
+    const left = [];
+    const told = (name) => (value) => left.push([name, value]);
+    const held = a.hold().then(told("hold"));
+    await gate.begun.promise;
+
+    assert.equal(await a.look(), "looked");
+    assert.equal(await a.nothing(), "nothing");
+    const put = a.put(1).then(told("put"));
+    const behind = [a.nothing().then(told("nothing")), a.change().then(told("change"))];
+    assert.equal(await soon(Promise.any([put, ...behind])), pending);
+    gate.open.resolve();
+    await Promise.all([held, put, ...behind]);
+
+    const names = left.map(([name]) => name).filter((name) => name !== "hold");
+    assert.deepEqual(names, ["put", "nothing", "change"]);
+    assert.equal(await soon(a.nothing()), "nothing");
+    assert.deepEqual(await a.all(), [{ a: 1 }, { a: 100 }]);
+  });
+
+  it("leaves when the write before it is refused", async () => {
+    const registry = inMemory({ ledger: ledger({}) });
+    const a = registry.client().ledger.getOrCreate("a");
+
+    await Promise.all([a.put(1), a.put(1), a.put(1)]);
+
+    assert.equal(await a.nothing(), "nothing");
+    assert.deepEqual(await a.all(), [{ a: 1 }]);
+  });
+
+  it("waits for nothing where answers do not wait", async () => {
+    const gate = { begun: deferred(), open: deferred() };
+    const types = { ledger: ledger(gate, { durability: "interval" }) };
+    const registry = inMemory(types);
+    const a = registry.client().ledger.getOrCreate("a");
+    const held = a.hold();
+    await gate.begun.promise;
+
+    assert.equal(await a.put(1), "asked for 1");
+    gate.open.resolve();
+    await held;
+
+    assert.deepEqual(await a.all(), [{ a: 1 }, { a: 100 }]);
+  });
+});
