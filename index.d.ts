@@ -593,6 +593,12 @@ export declare function register(host: number, name: string, factory: NapiActorF
  */
 export declare function requestSave(actor: number, immediate: boolean, maxWaitMs: number): void
 
+/**
+ * Stores the state, as it is asked for now, and rows of the actor's workflow together, and
+ * settles `ticket` when that is durable. Keys and values are as many.
+ */
+export declare function saveWithWorkflow(context: ActorContext, keys: Array<Uint8Array>, values: Array<Uint8Array>, ticket: number): void
+
 /** Cancels a one-shot; `ticket` hears whether there was one. */
 export declare function scheduleCancel(schedule: Schedule, id: string, ticket: number): void
 

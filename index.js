@@ -911,6 +911,7 @@ module.exports.queueSendAndWait = nativeBinding.queueSendAndWait
 module.exports.queueWaitAvailable = nativeBinding.queueWaitAvailable
 module.exports.register = nativeBinding.register
 module.exports.requestSave = nativeBinding.requestSave
+module.exports.saveWithWorkflow = nativeBinding.saveWithWorkflow
 module.exports.scheduleCancel = nativeBinding.scheduleCancel
 module.exports.scheduleEvents = nativeBinding.scheduleEvents
 module.exports.scheduleOnce = nativeBinding.scheduleOnce

@@ -132,6 +132,7 @@ describe("a panic", () => {
       queueMessage: () => native.queueMessage(messages, 1, "x", none, 0, 1, true),
       queueMessageComplete: () => native.queueMessageComplete(message, null, 1),
       queueReceive: () => native.queueReceive(messages, [], 1, false, 0, null, 1),
+      saveWithWorkflow: () => native.saveWithWorkflow(context, [none], [none], 1),
       queueRelease: () => native.queueRelease(messages, 1, 1, -1, null, 1),
       queueReset: () => native.queueReset(messages, 1),
       queueSend: () => native.queueSend(messages, "x", none, 0, null, 1),

@@ -22,3 +22,4 @@ mod start;
 mod stop;
 mod waits;
 mod work;
+mod workflow;

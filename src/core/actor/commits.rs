@@ -46,6 +46,16 @@ impl Actor {
             }
             match deltas {
                 Err(error) => return self.snapshot_failed(machine, revision, now, error),
+                Ok(_) if machine.state.epoch != epoch && machine.is_flushing() => {
+                    machine.repeat_flush();
+                    machine.saves.outdated(now);
+                }
+                Ok(deltas) if machine.is_flushing() => {
+                    if !self.commit_flush(machine, deltas, revision) {
+                        // The state goes without it, with a save of its own.
+                        machine.saves.outdated(now);
+                    }
+                }
                 Ok(deltas) if deltas.is_empty() && !machine.has_rows() => {
                     let waiters = machine.saves.written(revision, now);
                     nothing_to_save(machine, waiters);
@@ -72,6 +82,7 @@ impl Actor {
         now: Instant,
         error: Error,
     ) -> Option<Error> {
+        machine.fail_flush(&error);
         let (actor_id, shown) = (self.identity.id, error.clone());
         machine.log(move || tracing::error!(%actor_id, error = %shown, "no snapshot of the state"));
         if self.config.durability == Durability::Reply {

@@ -31,6 +31,7 @@ use super::save_queue::SaveQueue;
 use super::schedules::Later;
 use super::turn_sql::OpenTurn;
 use super::waits::Waits;
+use super::workflow::Flushes;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::{ActorConfig, Durability};
 use crate::core::warnings::WarningWindows;
@@ -40,7 +41,7 @@ use crate::store::{RowOp, WriteBatch};
 use crate::time::{Duration, Instant};
 
 /// How long a snapshot may take.
-const SNAPSHOT_LIMIT: Duration = Duration::from_secs(15);
+pub(super) const SNAPSHOT_LIMIT: Duration = Duration::from_secs(15);
 
 /// What is kept of the stored record, and how snapshots are told apart.
 #[derive(Debug, Default)]
@@ -114,6 +115,8 @@ pub(super) struct Machine {
     /// Who waits for one certain commit. Apart from the gate, since the core's own
     /// steps wait here and must not queue behind outputs.
     commit_waiters: Vec<(CommitNumber, Reply<()>)>,
+    /// Flushes of a workflow; made for the first one.
+    pub(super) flushes: Option<Box<Flushes>>,
     /// When something of the author's statements is overdue.
     pub(super) sql_due: Option<Instant>,
     /// The turn that uses SQL, unless a statement runs in it.
@@ -165,6 +168,7 @@ impl Machine {
             later: OnDemand::new(&config, |config| Later::new(config.max_schedules as usize)),
             snapshot: None,
             commit_waiters: Vec::new(),
+            flushes: None,
             sql_due: None,
             sql_turn: None,
             sql_in_use: false,
@@ -404,6 +408,7 @@ impl Machine {
     /// Lets no further commit of the state begin: what waits for one fails.
     pub(super) fn close_gate(&mut self, error: &Error) {
         self.refuse_readers(error);
+        self.refuse_flushes(error);
         self.close_queue(error);
         for output in self.gate.close() {
             self.effects.push_back(Effect::Release(output.fail(error.clone())));
@@ -481,6 +486,7 @@ impl Machine {
         self.sql_in_use = false;
         self.effects.extend(self.sql_turn.take().map(Effect::EndTurn));
         self.refuse_readers(error);
+        self.refuse_flushes(error);
         self.close_queue(error);
         for (_, waiter) in std::mem::take(&mut self.commit_waiters) {
             let output = Output::Flushed(waiter, Err(error.clone()));
