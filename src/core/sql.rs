@@ -132,6 +132,18 @@ impl ActorSql {
         }
     }
 
+    /// As [`ActorSql::close`], for all that is stored beside the state: keys and values,
+    /// messages and schedules are neither changed nor read by the author in the rest of this
+    /// generation, and answer `sqlite/transaction_closed`. The state is stored as ever.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ActorSql::close`].
+    pub fn close_rows_too(&self) -> BoxFuture<'static, Result<()>> {
+        self.0.close_rows();
+        self.close()
+    }
+
     fn ask<T, F>(&self, call: impl FnOnce(SqlDatabase) -> F) -> BoxFuture<'static, Result<T>>
     where
         T: Send + 'static,

@@ -162,12 +162,12 @@ pub fn sql_transaction(
     Ok(JsSqliteTransaction { inner, hub: Arc::clone(&database.hub) })
 }
 
-/// Closes the database for the rest of the generation and settles `ticket` when nothing
-/// runs in it.
+/// Closes the database for the rest of the generation, with `rows` also everything else that
+/// is stored beside the state, and settles `ticket` when nothing runs in it.
 #[napi(catch_unwind)]
-pub fn sql_close(database: &JsNativeDatabase, ticket: f64) {
+pub fn sql_close(database: &JsNativeDatabase, rows: bool, ticket: f64) {
     trip();
-    let closed = database.inner.close();
+    let closed = if rows { database.inner.close_rows_too() } else { database.inner.close() };
     settle_with(&database.hub, ticket, async move { closed.await.map(|()| None) });
 }
 

@@ -66,8 +66,13 @@ declare module "../../index.js" {
     executeBatch(statements: readonly JsSqlStatement[]): Promise<SqlResult[]>;
     /** Begins a transaction that keeps everybody else out until it ends, at most `timeoutMs`. */
     beginTransaction(timeoutMs?: number | null, name?: string | null): Promise<JsSqliteTransaction>;
-    /** Takes nothing more for the rest of the generation. */
+    /**
+     * Takes nothing more for the rest of the generation, and neither do its keys and values, its
+     * queue and its schedule: they reject with `sqlite.transaction_closed`.
+     */
     close(): Promise<void>;
+    /** Takes no more statements for the rest of the generation. */
+    closeStatements(): Promise<void>;
     /** As {@link execute}, with bindings as `sql-values` packs them. */
     executePacked(sql: string, bindings: Uint8Array | null): Promise<SqlResult>;
     /**
@@ -160,7 +165,10 @@ const databaseMethods = {
     return { columns, rows, changes };
   },
   async close(this: JsNativeDatabase): Promise<void> {
-    await wait(this, (ticket) => sqlClose(this, ticket));
+    await wait(this, (ticket) => sqlClose(this, true, ticket));
+  },
+  async closeStatements(this: JsNativeDatabase): Promise<void> {
+    await wait(this, (ticket) => sqlClose(this, false, ticket));
   },
 };
 

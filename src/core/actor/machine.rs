@@ -115,6 +115,8 @@ pub(super) struct Machine {
     /// Who waits for one certain commit. Apart from the gate, since the core's own
     /// steps wait here and must not queue behind outputs.
     commit_waiters: Vec<(CommitNumber, Reply<()>)>,
+    /// The author's side has closed its rows for the rest of the generation.
+    pub(super) rows_closed: bool,
     /// Flushes of a workflow; made for the first one.
     pub(super) flushes: Option<Box<Flushes>>,
     /// When something of the author's statements is overdue.
@@ -168,6 +170,7 @@ impl Machine {
             later: OnDemand::new(&config, |config| Later::new(config.max_schedules as usize)),
             snapshot: None,
             commit_waiters: Vec::new(),
+            rows_closed: false,
             flushes: None,
             sql_due: None,
             sql_turn: None,

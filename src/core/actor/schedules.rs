@@ -153,8 +153,8 @@ impl Actor {
         read: impl FnOnce(&Schedules) -> Result<T, ScheduleError>,
     ) -> Result<T> {
         let machine = self.machine.lock();
-        match &machine.broken {
-            Some(error) => Err(error.clone()),
+        match self.no_reading(&machine) {
+            Some(error) => Err(error),
             None => Ok(read(&machine.later.schedules)?),
         }
     }

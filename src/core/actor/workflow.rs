@@ -55,7 +55,8 @@ impl Actor {
     pub(crate) fn flush_workflow(self: &Arc<Self>, rows: WorkflowRows, reply: Reply<()>) {
         let has_file = self.store.file().is_some();
         let moves = self.step(|machine, _| {
-            if let Some(error) = machine.no_flush() {
+            let closed = if machine.rows_closed { self.no_reading(machine) } else { None };
+            if let Some(error) = closed.or_else(|| machine.no_flush()) {
                 let error = error.with_actor(self.identity.specifier());
                 machine.effects.push_back(Effect::Release(Output::Flushed(reply, Err(error))));
                 return false;
