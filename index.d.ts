@@ -630,10 +630,10 @@ export declare function sqlBatch(database: JsNativeDatabase, statements: Array<s
 export declare function sqlBegin(database: JsNativeDatabase, timeoutMs: number | undefined | null, name: string | undefined | null, ticket: number): void
 
 /**
- * Closes the database for the rest of the generation and settles `ticket` when nothing
- * runs in it.
+ * Closes the database for the rest of the generation, with `rows` also everything else that
+ * is stored beside the state, and settles `ticket` when nothing runs in it.
  */
-export declare function sqlClose(database: JsNativeDatabase, ticket: number): void
+export declare function sqlClose(database: JsNativeDatabase, rows: boolean, ticket: number): void
 
 /**
  * Runs a text of statements and settles `ticket` with the packed outcome of the last one
