@@ -34,6 +34,15 @@ const ledger = (gate, options = {}) =>
         return "looked";
       },
       nothing: () => "nothing",
+      burst: (c, count) =>
+        Promise.all(
+          Array.from({ length: count }, () =>
+            c.db.execute("INSERT INTO t (a) VALUES (NULL)").then(
+              () => "taken",
+              ({ group, code }) => `${group}.${code}`,
+            ),
+          ),
+        ),
       all: (c) => c.db.execute("SELECT a FROM t ORDER BY a"),
     },
   });
@@ -95,5 +104,24 @@ describe("an answer", () => {
     await held;
 
     assert.deepEqual(await a.all(), [{ a: 1 }, { a: 100 }]);
+  });
+});
+
+describe("c.db", () => {
+  it("takes 128 operations at once, and more when some have ended", async () => {
+    const gate = { begun: deferred(), open: deferred() };
+    const registry = inMemory({ ledger: ledger(gate) });
+    const a = registry.client().ledger.getOrCreate("a");
+    const held = a.hold();
+    await gate.begun.promise;
+    const codes = a.burst(130);
+    gate.open.resolve();
+    await held;
+
+    const [taken, ...refused] = [...new Set(await codes)];
+    assert.deepEqual([taken, refused], ["taken", ["sqlite.transaction_queue_full"]]);
+    assert.equal((await codes).filter((code) => code === "taken").length, 128);
+    assert.equal((await a.burst(1))[0], "taken");
+    assert.equal((await a.all()).length, 130);
   });
 });
