@@ -624,7 +624,7 @@ export declare function setLogSink(environment: number, level?: string | undefin
 export declare function setRunWake(context: ActorContext, at: number | undefined | null, ticket: number): void
 
 /** Runs statements, all or none, and settles `ticket` with their packed outcomes. */
-export declare function sqlBatch(database: JsNativeDatabase, statements: Array<string>, bindings: Array<Uint8Array>, ticket: number): void
+export declare function sqlBatch(database: JsNativeDatabase, statements: Array<string>, bindings: Array<Uint8Array>, waits: boolean, ticket: number): void
 
 /** Begins a transaction and settles `ticket` with its key. No timeout is the default. */
 export declare function sqlBegin(database: JsNativeDatabase, timeoutMs: number | undefined | null, name: string | undefined | null, ticket: number): void
@@ -639,10 +639,13 @@ export declare function sqlClose(database: JsNativeDatabase, rows: boolean, tick
  * Runs a text of statements and settles `ticket` with the packed outcome of the last one
  * that has columns.
  */
-export declare function sqlExec(database: JsNativeDatabase, sql: string, ticket: number): void
+export declare function sqlExec(database: JsNativeDatabase, sql: string, waits: boolean, ticket: number): void
 
-/** Runs one statement and settles `ticket` with its packed outcome. */
-export declare function sqlExecute(database: JsNativeDatabase, sql: string, bindings: Uint8Array | undefined | null, ticket: number): void
+/**
+ * Runs one statement and settles `ticket` with its packed outcome. `waits`: the output of the
+ * call that asks is not made before it has ended.
+ */
+export declare function sqlExecute(database: JsNativeDatabase, sql: string, bindings: Uint8Array | undefined | null, waits: boolean, ticket: number): void
 
 /**
  * Runs statements in the turn that is going on and returns their packed outcome, with

@@ -5,8 +5,9 @@
  * 1. A statement commits by itself, or with its transaction; its promise resolves when what
  *    it wrote is durable.
  * 2. Bindings are copied before a call returns.
- * 3. An output that is made later waits for a statement that may write, awaited or not: Rust knows
- *    which those are, this side only whether there may be any.
+ * 3. An output that is made later waits for a statement that may write, awaited or not: the answer of
+ *    the call that asked for it on this side (`statements`), what else is made in Rust, which knows
+ *    what was committed.
  * 4. What runs in a turn is committed at its end, also where the statement threw: it may have
  *    begun the turn's transaction.
  */
@@ -97,14 +98,19 @@ declare module "../../index.js" {
 
 const databaseMethods = {
   async exec(this: JsNativeDatabase, sql: string): Promise<SqlResult> {
-    return unpackResult(await wait(this, (ticket) => sqlExec(this, sql, ticket)));
+    return unpackResult(
+      await ask(this, [sql], (ticket, waits) => sqlExec(this, sql, waits, ticket)),
+    );
   },
   async executePacked(
     this: JsNativeDatabase,
     sql: string,
     bindings: Uint8Array | null,
   ): Promise<SqlResult> {
-    return unpackResult(await wait(this, (ticket) => sqlExecute(this, sql, bindings, ticket)));
+    const start = (ticket: number, waits: boolean) => {
+      sqlExecute(this, sql, bindings, waits, ticket);
+    };
+    return unpackResult(await ask(this, [sql], start));
   },
   async execute(
     this: JsNativeDatabase,
@@ -133,7 +139,10 @@ const databaseMethods = {
   ): Promise<SqlResult[]> {
     const texts = statements.map(({ sql }) => sql);
     const bindings = statements.map(({ params }) => packed(params) ?? NOTHING_BOUND);
-    return unpackResults(await wait(this, (ticket) => sqlBatch(this, texts, bindings, ticket)));
+    const start = (ticket: number, waits: boolean) => {
+      sqlBatch(this, texts, bindings, waits, ticket);
+    };
+    return unpackResults(await ask(this, texts, start));
   },
   async beginTransaction(
     this: JsNativeDatabase,
@@ -203,6 +212,22 @@ const transactionMethods = {
 if (!Object.hasOwn(JsNativeDatabase.prototype, "executePacked")) {
   Object.assign(JsNativeDatabase.prototype, databaseMethods);
   Object.assign(JsSqliteTransaction.prototype, transactionMethods);
+}
+
+/** One statement that surely only reads: nothing waits for it. */
+const READS = /^\s*(?:SELECT|VALUES|EXPLAIN)\b[^;]*;?\s*$/i;
+
+/** Runs what the call has to wait for that asks, where that is known. */
+function ask(
+  owned: object,
+  texts: readonly string[],
+  start: (ticket: number, waits: boolean) => void,
+): Promise<Uint8Array | null> {
+  const writes = texts.length !== 1 || !READS.test(texts[0] ?? "");
+  const asker = writes ? bagOf(owned).asking?.asker : undefined;
+  const answer = wait(owned, (ticket) => start(ticket, asker !== undefined));
+  asker?.add(answer);
+  return answer;
 }
 
 async function wait(owned: object, start: (ticket: number) => void): Promise<Uint8Array | null> {

@@ -8,8 +8,9 @@
 //! 2. A move that failed is answered to all that waited for it, and tried again with the
 //!    next statement.
 //! 3. Once the generation has ended its statements, nothing is run and no file made.
-//! 4. An output waits for what was asked for before it and may commit, awaited or not.
-//!    That a statement fails is the affair of who asked; that the store cannot commit it
+//! 4. An output waits for what was asked for before it and may commit, awaited or not, unless
+//!    it is known that the output of who asked does: then others wait for what has been
+//!    committed. That a statement fails is the affair of who asked; that the store cannot commit it
 //!    is a commit that failed (`commits.rs`, invariant 3).
 //! 5. Before the host hears that a generation with a file is over, no transaction of it
 //!    is open and the directory knows its alarm.

@@ -36,8 +36,9 @@ const MAX_NAME: usize = 128;
 
 /// The place that has the connection of an actor's file.
 pub trait SqlHost: Send + Sync + 'static {
-    /// Something is asked for that may commit, and is about to be taken. What this returns
-    /// is called once: when nobody waits for a disk any more on its behalf.
+    /// Something is asked for that may commit, and is about to be taken; or, for a caller
+    /// that waits, something has committed and nobody can have seen it. What this returns is
+    /// called once, when it is on the disk or known to have failed.
     fn commits(&self) -> Option<CommitEnd> {
         None
     }
@@ -76,6 +77,8 @@ pub struct BeginOptions {
 #[derive(Clone)]
 pub struct SqlDatabase {
     pub(super) shared: Arc<Shared>,
+    /// See [`SqlDatabase::for_who_waits`].
+    caller_waits: bool,
 }
 
 pub(super) struct Shared {
@@ -134,7 +137,14 @@ impl SqlDatabase {
             pending: HashMap::new(),
             deadline: None,
         });
-        Self { shared: Arc::new(Shared { host, clock, ids, state }) }
+        Self { shared: Arc::new(Shared { host, clock, ids, state }), caller_waits: false }
+    }
+
+    /// The same for a caller that lets nothing out before it has its answer: only what is
+    /// really committed is told to [`SqlHost::commits`], since others may have seen it.
+    #[must_use]
+    pub fn for_who_waits(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), caller_waits: true }
     }
 
     /// Runs one statement.
@@ -214,7 +224,8 @@ impl SqlDatabase {
         let now = self.shared.clock.now();
         let (reply, replied) = oneshot::channel();
         // Before it is taken, so that it cannot end before anybody knows of it.
-        let commit = if payload.may_commit(&request) { self.shared.host.commits() } else { None };
+        let may_commit = !self.caller_waits && payload.may_commit(&request);
+        let commit = if may_commit { self.shared.host.commits() } else { None };
         let told = Told { reply, commit };
         // Taken within, so that what is refused is dropped after the unlock.
         let mut pending = Some(Pending { payload, answer: Answer::None, waits: false, told });
@@ -261,13 +272,21 @@ impl Shared {
     ) {
         let now = self.clock.now();
         let waits = when_durable.is_some();
+        let is_told = |pending: &Pending| pending.told.commit.is_some();
+        let untold = waits && !self.state.lock().pending.get(&ticket).is_some_and(is_told);
+        // Before anything else can see what was committed.
+        let mut commit = if untold { self.host.commits() } else { None };
         let finish = |state: &mut State| {
             if let Some(pending) = state.pending.get_mut(&ticket) {
                 (pending.answer, pending.waits) = (answer, waits);
+                pending.told.commit = pending.told.commit.take().or_else(|| commit.take());
             }
             state.coordinator.finished(now, ticket, ran);
         };
         self.update(finish, when_durable);
+        if let Some(commit) = commit {
+            commit(Ok(()));
+        }
     }
 
     /// Changes the state and does what follows from it.
