@@ -16,3 +16,4 @@ pub mod spawner;
 pub mod sql;
 pub mod timers;
 pub mod warnings;
+pub mod workflow;

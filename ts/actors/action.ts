@@ -40,10 +40,15 @@ export async function runAction<T>(
       if (before !== undefined) output = await before(context, name, checked, output);
       return carry(output);
     };
-    return await live.during(name, body, call);
+    const output = await live.during(name, body, call);
+    const statements = call.statementsEnded();
+    if (statements !== undefined) await statements;
+    return output;
   } catch (thrown) {
     const { queue } = Context.inside(context);
     if (queue !== undefined) await giveBack(live, queue, thrown);
+    const statements = call.statementsEnded();
+    if (statements !== undefined) await statements;
     throw forCaller(thrown, live);
   } finally {
     call.release();

@@ -88,7 +88,11 @@ export class Context {
   }
 
   get db(): unknown {
-    return this.#live.database.client(this.#live.specifier);
+    const client = this.#live.database.client(this.#live.specifier);
+    if (this.#call !== undefined && this.#live.definition.options.durability === "reply") {
+      this.#live.bag.asksFor(this.#call.statements);
+    }
+    return client;
   }
 
   get sql(): InTurn {
@@ -149,12 +153,14 @@ export class Context {
   flush(): Promise<void> {
     return written(async () => {
       this.#live.recheck();
+      const statements = this.#call?.statementsEnded();
+      if (statements !== undefined) await statements;
       await plainly(dispatch.flush(this.#live.bag));
     });
   }
 
   async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-    const leaves = mayLeave(this.#live);
+    const leaves = mayLeave(this.#live, this.#call);
     if (leaves === undefined) return fetch(input, init);
     // Now, because the caller may change them while it waits.
     const request = new Request(input, init);

@@ -96,7 +96,9 @@ export class Reach {
     if (stop?.aborted) return Promise.reject(stop.reason);
     const { host, live } = origin;
     const gate =
-      live === undefined || isSelf(this.#reached.target, live) ? undefined : mayLeave(live);
+      live === undefined || isSelf(this.#reached.target, live)
+        ? undefined
+        : mayLeave(live, origin.call);
     if (typeof host !== "function" && gate === undefined && this.#departures.none) {
       const answer = this.#callHere(host, origin, name, args, stop, undefined);
       if (answer !== undefined) return answer;

@@ -92,7 +92,7 @@ export class Database extends Access {
   }
 
   async close(): Promise<void> {
-    await plainly(this.#native().close());
+    await plainly(this.#native().closeStatements());
   }
 }
 

@@ -21,7 +21,7 @@ use super::activity::{Activity, CanSleep};
 use super::alarm::Alarm;
 use super::calls::Calls;
 use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf};
-use super::gate::{CommitNumber, Gate, Held, Required};
+use super::gate::{CommitNumber, Gate, Held, Required, StatementNumber};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
 use super::on_demand::OnDemand;
 use super::queue::QueueDesk;
@@ -31,6 +31,7 @@ use super::save_queue::SaveQueue;
 use super::schedules::Later;
 use super::turn_sql::OpenTurn;
 use super::waits::Waits;
+use super::workflow::Flushes;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::{ActorConfig, Durability};
 use crate::core::warnings::WarningWindows;
@@ -40,7 +41,7 @@ use crate::store::{RowOp, WriteBatch};
 use crate::time::{Duration, Instant};
 
 /// How long a snapshot may take.
-const SNAPSHOT_LIMIT: Duration = Duration::from_secs(15);
+pub(super) const SNAPSHOT_LIMIT: Duration = Duration::from_secs(15);
 
 /// What is kept of the stored record, and how snapshots are told apart.
 #[derive(Debug, Default)]
@@ -114,6 +115,10 @@ pub(super) struct Machine {
     /// Who waits for one certain commit. Apart from the gate, since the core's own
     /// steps wait here and must not queue behind outputs.
     commit_waiters: Vec<(CommitNumber, Reply<()>)>,
+    /// The author's side has closed its rows for the rest of the generation.
+    pub(super) rows_closed: bool,
+    /// Flushes of a workflow; made for the first one.
+    pub(super) flushes: Option<Box<Flushes>>,
     /// When something of the author's statements is overdue.
     pub(super) sql_due: Option<Instant>,
     /// The turn that uses SQL, unless a statement runs in it.
@@ -165,6 +170,8 @@ impl Machine {
             later: OnDemand::new(&config, |config| Later::new(config.max_schedules as usize)),
             snapshot: None,
             commit_waiters: Vec::new(),
+            rows_closed: false,
+            flushes: None,
             sql_due: None,
             sql_turn: None,
             sql_in_use: false,
@@ -228,12 +235,24 @@ impl Machine {
             self.effects.push_back(Effect::Release(output));
             return;
         }
-        self.hold(self.required(), output);
+        let statement = self.gate.required_statement();
+        self.hold_behind(self.required(), statement, output);
     }
 
     /// Holds an output until `required`.
     pub(super) fn hold(&mut self, required: Required, output: Output) {
-        match self.gate.hold(required, output) {
+        self.hold_behind(required, StatementNumber::NONE, output);
+    }
+
+    /// Holds an output until `required`, and until all statements up to `statement` have
+    /// ended.
+    pub(super) fn hold_behind(
+        &mut self,
+        required: Required,
+        statement: StatementNumber,
+        output: Output,
+    ) {
+        match self.gate.hold_behind(required, statement, output) {
             Held::Waits => {}
             Held::Leaves(output) => self.effects.push_back(Effect::Release(output)),
             Held::Broken(output) => {
@@ -392,6 +411,7 @@ impl Machine {
     /// Lets no further commit of the state begin: what waits for one fails.
     pub(super) fn close_gate(&mut self, error: &Error) {
         self.refuse_readers(error);
+        self.refuse_flushes(error);
         self.close_queue(error);
         for output in self.gate.close() {
             self.effects.push_back(Effect::Release(output.fail(error.clone())));
@@ -469,6 +489,7 @@ impl Machine {
         self.sql_in_use = false;
         self.effects.extend(self.sql_turn.take().map(Effect::EndTurn));
         self.refuse_readers(error);
+        self.refuse_flushes(error);
         self.close_queue(error);
         for (_, waiter) in std::mem::take(&mut self.commit_waiters) {
             let output = Output::Flushed(waiter, Err(error.clone()));

@@ -160,9 +160,8 @@ impl Actor {
         read: impl FnOnce(&Schedules) -> Result<T, ScheduleError>,
     ) -> Result<T> {
         let machine = self.machine.lock();
-        // The next generation changes what is stored, and not what is in memory here.
-        if machine.is_over() || machine.broken.is_some() {
-            return Err(machine.broken.clone().unwrap_or_else(|| self.stopping()));
+        if let Some(error) = self.no_reading(&machine) {
+            return Err(error);
         }
         Ok(read(&machine.later.schedules)?)
     }

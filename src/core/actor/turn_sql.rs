@@ -65,6 +65,9 @@ impl Actor {
         self.database().map_err(named)?;
         let held = {
             let mut machine = self.machine.lock();
+            if machine.rows_closed {
+                return Err(named(SqlError::TransactionClosed));
+            }
             machine.sql_in_use = true;
             machine.sql_turn.take()
         };

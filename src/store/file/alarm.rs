@@ -145,7 +145,7 @@ impl super::Files {
         match routes.map.get(&number) {
             Some(Route::At(_)) => !routes.open_alarms.contains(&number),
             Some(Route::Open(slot)) => slot.lock().is_at_rest(),
-            Some(Route::Gone) | None => false,
+            Some(Route::Leaving(_) | Route::Gone) | None => false,
         }
     }
 
