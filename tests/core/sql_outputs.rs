@@ -11,7 +11,9 @@ use greenroom::core::sql::ActorTransaction;
 use greenroom::error::Result;
 use greenroom::store::{BeginOptions, Bindings, SqlOutcome};
 
-use crate::fixture::{Answer, Fixture, call, error_code, is_open};
+#[cfg(feature = "faults")]
+use crate::fixture::error_code;
+use crate::fixture::{Answer, Fixture, call, is_open};
 
 type Asked = BoxFuture<'static, Result<SqlOutcome>>;
 
