@@ -16,6 +16,7 @@ use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, OpenFlags};
 
+use super::kept::KeptFile;
 use super::stats::Counters;
 use super::{KeptMemory, StoreError, schema};
 
@@ -39,6 +40,8 @@ pub(super) enum Database {
     Memory,
     /// Memory that outlives its connections. It has one connection at a time too.
     Kept(KeptMemory),
+    /// What takes the place of an actor's file beside such memory.
+    KeptFile(KeptFile),
 }
 
 /// The connection that writes.
@@ -76,6 +79,7 @@ impl Database {
             Self::File(path) => path.display().to_string(),
             Self::Memory => ":memory:".to_owned(),
             Self::Kept(memory) => memory.label().to_owned(),
+            Self::KeptFile(file) => file.label(),
         }
     }
 
@@ -88,6 +92,7 @@ impl Database {
             Self::File(path) => Connection::open_with_flags(path, flags),
             Self::Memory => Connection::open_in_memory_with_flags(flags),
             Self::Kept(memory) => memory.connect(),
+            Self::KeptFile(_) => unreachable!("the file of an actor is opened by `file::open`"),
         };
         let sqlite = opened.map_err(|error| self.fault(&error))?;
         // Before the settings, some of which write.

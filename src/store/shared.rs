@@ -299,7 +299,7 @@ impl SharedStore {
         number: ActorNumber,
         generation: Generation,
     ) -> Result<ActorFile, StoreError> {
-        futures::executor::block_on(self.promote(number, generation))
+        self.shared.files.wait_for(self.promote(number, generation))
     }
 
     /// Copies an actor to `path`, a database file of its own that holds one moment of it;
@@ -348,10 +348,10 @@ impl SharedStore {
         self.shared.files.stats()
     }
 
-    /// In a store that waits for its turn: serves one job and blocks until that is answered.
-    /// False when there is none. Not for a thread that the answers wait for.
+    /// In a store that waits for its turn: does one thing that waits, and blocks until that
+    /// is done. False when there is none. Not for a thread that the answers wait for.
     pub fn serve_one(&self) -> bool {
-        self.shared.queue.serve_one()
+        self.shared.files.help()
     }
 
     /// Commits what was queued before, closes every connection and frees the
