@@ -129,17 +129,16 @@ export class Context {
     const { bag, definition } = this.#live;
     // With every answer waiting for its changes, nothing is gained by waiting for others.
     if (definition.options.durability === "reply") return this.flush();
-    await plainly(
-      bag.context.requestSaveAndWait({
-        immediate,
-        ...(maxWait === undefined ? {} : { maxWaitMs: maxWait }),
-      }),
-    );
+    const saved = bag.context.requestSaveAndWait({
+      immediate,
+      ...(maxWait === undefined ? {} : { maxWaitMs: maxWait }),
+    });
+    await this.#live.waits(plainly(saved), this.#call);
   }
 
   async flush(): Promise<void> {
     this.#live.recheck();
-    await plainly(dispatch.flush(this.#live.bag));
+    await this.#live.waits(plainly(dispatch.flush(this.#live.bag)), this.#call);
   }
 
   async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {

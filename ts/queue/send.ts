@@ -50,12 +50,13 @@ export async function runSend(
         }
         const bytes = rules.message === undefined ? body : await checkedBytes(rules, name, body);
         if (!options.wait) {
-          await plainly(messages.send(live.queue, name, bytes, options));
+          await live.waits(plainly(messages.send(live.queue, name, bytes, options)), call);
           return { status: "completed" };
         }
-        const response = await withToken([call.signal], (token) =>
+        const answered = withToken([call.signal], (token) =>
           messages.sendAndWait(live.queue, name, bytes, { ...options, token }),
         );
+        const response = await live.waits(answered, call);
         return response === null ? { status: "completed" } : { status: "completed", response };
       },
       call,
