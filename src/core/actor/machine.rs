@@ -272,7 +272,7 @@ impl Machine {
             SaveOf::Rows => !self.state_is_dirty(),
         };
         let number = self.gate.begin(carries_all);
-        self.alarm.set_schedules(self.next_schedule());
+        self.alarm.set_schedules(self.schedule_alarm());
         self.writes_in_flight += 1;
         let turn = self.sql_turn.take();
         self.sql_in_use &= turn.is_none();

@@ -61,7 +61,12 @@ impl Machine {
     /// The moment at which the actor must be awake again, in milliseconds since the
     /// Unix epoch; it may have passed.
     pub(super) fn next_alarm(&self) -> Option<i64> {
-        self.alarm.queue_or(self.next_schedule())
+        self.alarm.queue_or(self.schedule_alarm())
+    }
+
+    /// What the directory is to say for the schedules.
+    pub(super) fn schedule_alarm(&self) -> Option<i64> {
+        self.later.made().and_then(|later| later.schedules.wake_at())
     }
 
     /// When something of the schedules is due next.

@@ -68,8 +68,7 @@ impl Schedules {
                 self.load_waiting(fire, due_at);
             }
             FireState::Running => {
-                let retry = fire.retry.filter(|retry| fire.attempt < retry.max_attempts);
-                match retry {
+                match fire.retry.filter(|_| fire.has_attempts_left()) {
                     Some(retry) => {
                         let due_at = backoff(&retry, fire.attempt, now);
                         let fire = FireRow { state: FireState::Waiting { due_at }, ..fire };
