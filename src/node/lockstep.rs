@@ -10,8 +10,8 @@
 //! 1. Tasks run on one worker thread of their own, and only while the gate is open. It is
 //!    open within [`Lockstep::settle`] alone.
 //! 2. A store does one thing at a time, what is to be done for files of actors included,
-//!    within [`Lockstep::settle`], while the gate is closed. So whoever it wakes waits in
-//!    the order of waking. JavaScript that waits for a file in the middle of a turn has it
+//!    within [`Lockstep::settle`], on its thread, while the gate is closed. So whoever it
+//!    wakes waits in the order of waking. JavaScript that waits for a file in the middle of a turn has it
 //!    done then and there.
 //! 3. A worker that is parked while no task waits in the queue of the runtime has nothing
 //!    to do: whoever gives it a task puts that into the queue first, and it is at the gate

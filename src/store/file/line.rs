@@ -44,7 +44,9 @@ impl<T> Line<T> {
     pub(super) fn push(&self, work: T) {
         self.state.lock().work.push_back(work);
         match &self.waits_for_turn {
-            None => drop(self.came.notify_one()),
+            None => {
+                self.came.notify_one();
+            }
             Some(waits) => waits(),
         }
     }
