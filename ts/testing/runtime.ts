@@ -314,7 +314,8 @@ export class TestRuntime<U extends Definitions = Definitions> {
     down: number,
   ): Promise<{ readonly over: Promise<T> }> {
     for (;;) {
-      const host = await this.#opened();
+      // At once where there is one: what is called from here on waits for the next.
+      const host = typeof this.#host === "function" ? await this.#host() : this.#host;
       // Otherwise it was left while this one waited.
       if (this.#host !== host) continue;
       const over = end(host);
