@@ -446,6 +446,43 @@ describe("crash()", () => {
   });
 });
 
+describe("the time between two processes", () => {
+  it("refuses what is no duration, and options that it does not know", async (t) => {
+    const test = runtime(t, { counter });
+
+    for (const end of ["crash", "restart"]) {
+      await assert.rejects(test[end]({ down: -1 }), { name: "TypeError", message: /^down of / });
+      await assert.rejects(test[end]({ up: 1 }), {
+        name: "TypeError",
+        message: /unknown key "up"/,
+      });
+      await assert.rejects(test[end](5), { name: "TypeError", message: /takes an object, not 5/ });
+    }
+    assert.equal(test.clock.now(), START);
+  });
+
+  it("passes on the clock, with nothing running, and calls wait for the next process", async (t) => {
+    const seen = [];
+    const wakes = actor({
+      onWake: (c) => seen.push(c.now - START),
+      actions: { ping: (c) => c.now - START },
+    });
+    const test = runtime(t, { wakes });
+    const handle = test.client.wakes.getOrCreate("a");
+    await handle.ping();
+
+    const crashed = test.crash({ down: "1 hour" });
+    const ping = handle.ping();
+    await crashed;
+
+    assert.equal(await ping, HOUR);
+    await test.restart({ down: HOUR });
+    assert.equal(test.clock.now(), START + 2 * HOUR);
+    assert.equal(await handle.ping(), 2 * HOUR);
+    assert.deepEqual(seen, [0, HOUR, 2 * HOUR]);
+  });
+});
+
 describe("restart()", () => {
   it("lets everything come to rest, and keeps it", async (t) => {
     const ends = [];

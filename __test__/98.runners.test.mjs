@@ -12,7 +12,7 @@ import { packagesFor } from "./support/packages.mjs";
 const run = promisify(execFile);
 const LIMIT_MS = 120_000;
 
-/** The same test for both, which has `test` and `expect` as globals or imports. */
+/** The same tests for both, which has `test` and `expect` as globals or imports. */
 const body = `
 const counter = actor({
   state: { count: 0 },
@@ -42,6 +42,38 @@ test("time, a crash and an error", async () => {
   await expect(handle.fail()).rejects.toMatchObject({ group: "user", code: "no" });
   await runtime.close();
 });
+const mailer = actor({
+  queues: { mail: queue({ maxDeliveries: 3, backoff: { initial: 60000, max: 60000 } }) },
+  db: db({ onMigrate: (raw) => raw.execute("CREATE TABLE IF NOT EXISTS sent (text TEXT, big INTEGER, bytes BLOB)") }),
+  onCreate: (c) => c.cron.set({ name: "nightly", expression: "0 3 * * *", action: "night" }),
+  run: async (c) => {
+    for await (const message of c.queue.iter({ completable: true })) {
+      if (message.deliveryCount === 1) { await message.nack({ error: new Error("busy") }); continue; }
+      c.sql.exec("INSERT INTO sent VALUES (?, ?, ?)", message.body.text, 2n ** 60n, new Uint8Array([1, 2]));
+      await message.complete();
+    }
+  },
+  actions: {
+    sent: (c) => c.db.execute("SELECT * FROM sent"),
+    night: async (c) => { await c.kv.put("night", String(c.now)); },
+    lastNight: (c) => c.kv.get("night"),
+  },
+});
+test("a queue, a cron job and SQL over a crash", async () => {
+  const runtime = testRuntime({ use: { mailer }, logging: { level: "silent" } });
+  const handle = runtime.client.mailer.getOrCreate("a");
+  await handle.send("mail", { text: "hello" });
+  await runtime.clock.advance("30 seconds");
+  expect(await handle.sent()).toEqual([]);
+  await runtime.crash();
+  await runtime.clock.advance("1 day");
+  const [row] = await handle.sent();
+  expect([row.text, row.big, Array.from(row.bytes)]).toEqual(["hello", 2n ** 60n, [1, 2]]);
+  expect(await handle.lastNight()).toBe(String(Date.UTC(2025, 0, 1, 3)));
+  await runtime.restart();
+  expect((await handle.sent()).length).toBe(1);
+  await runtime.close();
+});
 `;
 
 /** Runs a runner on the test, in a project that has this package. */
@@ -66,7 +98,8 @@ describe("greenroom/testing", () => {
     if (folder === undefined) return;
     const source = `
       import { expect, test } from "vitest";
-      import { actor, UserError } from "greenroom";
+      import { actor, queue, UserError } from "greenroom";
+      import { db } from "greenroom/db";
       import { testRuntime } from "greenroom/testing";
       ${body}`;
 
@@ -75,14 +108,15 @@ describe("greenroom/testing", () => {
       "run",
     ]);
 
-    assert.match(stdout, /1 passed/, stdout + stderr);
+    assert.match(stdout, /2 passed/, stdout + stderr);
   });
 
   it("works under Jest", { timeout: 2 * LIMIT_MS }, async (t) => {
     const folder = await packagesFor(t, "jest", { jest: "30.2.0" });
     if (folder === undefined) return;
     const source = `
-      const { actor, UserError } = require("greenroom");
+      const { actor, queue, UserError } = require("greenroom");
+      const { db } = require("greenroom/db");
       const { testRuntime } = require("greenroom/testing");
       ${body}`;
 
@@ -91,6 +125,6 @@ describe("greenroom/testing", () => {
       "--watchman=false",
     ]);
 
-    assert.match(stderr, /1 passed/, stdout + stderr);
+    assert.match(stderr, /2 passed/, stdout + stderr);
   });
 });

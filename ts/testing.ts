@@ -4,6 +4,7 @@ export type { Duration } from "./testing/duration";
 export {
   type Awake,
   type CrashPoint,
+  type EndOptions,
   type TestClock,
   type TestOptions,
   TestRuntime,

@@ -14,6 +14,10 @@ expectTypeOf(runtime.client.plain.getOrCreate("a").add(1)).toEqualTypeOf<Promise
 expectTypeOf(runtime.clock.now()).toEqualTypeOf<number>();
 expectTypeOf(runtime.awake()).toEqualTypeOf<Promise<Awake[]>>();
 expectTypeOf(runtime.crash()).toEqualTypeOf<Promise<void>>();
+runtime.crash({ down: "8 hours" });
+runtime.restart({ down: 1_000 });
+// @ts-expect-error: no duration
+runtime.restart({ down: "soon" });
 runtime.clock.advance(1);
 runtime.clock.advance("30 days");
 runtime.clock.advance("1 ms");

@@ -6,25 +6,39 @@ import { cpuSince, timed } from "../measure.mjs";
 import { atMost } from "../table.mjs";
 
 const HOUR = 3_600_000;
+let runs = 0;
+
+/** Sleeps on the clock from hour to hour. */
+const loop = actor({
+  options: { noSleep: true },
+  run: async (c) => {
+    for (;;) {
+      await c.clock.sleep(HOUR);
+      runs += 1;
+    }
+  },
+  actions: { ping: () => "pong" },
+});
+
+/** Is woken each hour, and sleeps again 30 seconds later. */
+const cron = actor({
+  onCreate: (c) => c.cron.set({ name: "hourly", expression: "0 * * * *", action: "tick" }),
+  actions: { ping: () => "pong" },
+  internalActions: {
+    tick() {
+      runs += 1;
+    },
+  },
+});
 
 export default async function* testing(run) {
-  yield await hourly(run);
+  yield await year(run, loop, "test: 365 days over an hourly job, 8,760 runs");
+  yield await year(run, cron, "test: 365 days over an hourly cron, 8,760 runs");
 }
 
-/** A job that runs each hour, for a year on the clock of the test. */
-async function hourly(run) {
+/** Something that runs each hour, for a year on the clock of the test. */
+async function year(run, job, work) {
   const hours = run.scaled(8_760);
-  let runs = 0;
-  const job = actor({
-    options: { noSleep: true },
-    run: async (c) => {
-      for (;;) {
-        await c.clock.sleep(HOUR);
-        runs += 1;
-      }
-    },
-    actions: { ping: () => "pong" },
-  });
   const [samples, cpus, references] = [[], [], []];
   for (let i = 0; i <= run.repetitions; i++) {
     const runtime = testRuntime({ use: { job } });
@@ -45,7 +59,7 @@ async function hourly(run) {
     references.push(reference);
   }
   return {
-    work: "test: 365 days over an hourly job, 8,760 runs",
+    work,
     unit: "ms",
     samples,
     cpus,

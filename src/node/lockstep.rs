@@ -9,8 +9,10 @@
 //!
 //! 1. Tasks run on one worker thread of their own, and only while the gate is open. It is
 //!    open within [`Lockstep::settle`] alone.
-//! 2. A store serves one job at a time, within [`Lockstep::settle`], while the gate is
-//!    closed. So whoever it wakes waits in the order of waking.
+//! 2. A store does one thing at a time, what is to be done for files of actors included,
+//!    within [`Lockstep::settle`], on its thread, while the gate is closed. So whoever it
+//!    wakes waits in the order of waking. JavaScript that waits for a file in the middle of a turn has it
+//!    done then and there.
 //! 3. A worker that is parked while no task waits in the queue of the runtime has nothing
 //!    to do: whoever gives it a task puts that into the queue first, and it is at the gate
 //!    before it takes one.
@@ -87,7 +89,7 @@ impl Lockstep {
         }
     }
 
-    /// Has the first store that has something to do serve one job. False when none has.
+    /// Has the first store that has something to do do one thing. False when none has.
     fn serve_one(&self) -> bool {
         let stores: Vec<_> = {
             let mut stores = self.stores.lock();

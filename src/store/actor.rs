@@ -208,6 +208,10 @@ impl ActorStore for Actor {
         }
     }
 
+    fn own_file_now(&self, generation: Generation) -> Result<ActorFile, StoreError> {
+        self.store.shared.files.wait_for(self.own_file(generation))
+    }
+
     fn file(&self) -> Option<ActorFile> {
         let slot = self.store.shared.files.slot(self.number).ok().flatten()?;
         Some(ActorFile::new(Arc::clone(&self.store), slot))

@@ -16,6 +16,7 @@ use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, OpenFlags};
 
+use super::kept::KeptFile;
 use super::stats::Counters;
 use super::{KeptMemory, StoreError, schema};
 
@@ -39,6 +40,8 @@ pub(super) enum Database {
     Memory,
     /// Memory that outlives its connections. It has one connection at a time too.
     Kept(KeptMemory),
+    /// What takes the place of an actor's file beside such memory.
+    KeptFile(KeptFile),
 }
 
 /// The connection that writes.
@@ -76,6 +79,7 @@ impl Database {
             Self::File(path) => path.display().to_string(),
             Self::Memory => ":memory:".to_owned(),
             Self::Kept(memory) => memory.label().to_owned(),
+            Self::KeptFile(file) => file.label(),
         }
     }
 
@@ -88,6 +92,7 @@ impl Database {
             Self::File(path) => Connection::open_with_flags(path, flags),
             Self::Memory => Connection::open_in_memory_with_flags(flags),
             Self::Kept(memory) => memory.connect(),
+            Self::KeptFile(_) => unreachable!("the file of an actor is opened by `file::open`"),
         };
         let sqlite = opened.map_err(|error| self.fault(&error))?;
         // Before the settings, some of which write.
@@ -98,6 +103,7 @@ impl Database {
     /// Gives a connection the settings of the one that writes.
     pub(super) fn set_up_writer(&self, sqlite: Connection) -> rusqlite::Result<WriteConnection> {
         sqlite.set_prepared_statement_cache_capacity(WRITER_STATEMENTS);
+        keep_plans(&sqlite)?;
         // The page size comes first: it is fixed once the log is on.
         sqlite.execute_batch(
             "PRAGMA busy_timeout=0;
@@ -139,6 +145,7 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let sqlite = Connection::open_with_flags(path, flags)?;
         sqlite.set_prepared_statement_cache_capacity(READER_STATEMENTS);
+        keep_plans(&sqlite)?;
         sqlite.execute_batch(
             "PRAGMA busy_timeout=0;
              PRAGMA synchronous=FULL;
@@ -174,6 +181,12 @@ impl Database {
             _ => StoreError::Sqlite { reason },
         }
     }
+}
+
+/// Lets no plan depend on what is bound. Otherwise a statement that has a limit, or a
+/// table with an index of some rows, is prepared anew before each use.
+fn keep_plans(sqlite: &Connection) -> rusqlite::Result<()> {
+    sqlite.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 /// Whether a COMMIT that failed so has certainly not happened: there was no room for
@@ -233,5 +246,31 @@ impl WriteConnection {
             tracing::error!(%error, "could not keep the failed connection from checkpointing");
         }
         drop(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_statement_is_prepared_once_whatever_is_bound_to_it() {
+        let database = Database::Memory;
+        let connection = database.open_writer().unwrap();
+        schema::migrate(&connection.sqlite, &database, schema::MIGRATIONS).unwrap();
+        for sql in [
+            "SELECT id FROM _gr_schedule_history WHERE num = ?1 AND result = 0 ORDER BY id",
+            "SELECT num FROM directory WHERE alarm > ?1 ORDER BY alarm LIMIT ?1",
+        ] {
+            let mut statement = connection.sqlite.prepare(sql).unwrap();
+
+            for number in 0..3 {
+                assert!(!statement.exists([number]).unwrap());
+            }
+
+            assert_eq!(statement.get_status(StatementStatus::RePrepare), 0, "{sql}");
+        }
     }
 }

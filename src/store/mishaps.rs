@@ -13,14 +13,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
-use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::{
-    ActorFile, ActorRecord, ActorStore, ActorStoreRef, CommitDone, DeadLetter, HistoryRow, KvQuery,
-    MessageId, StoreError, WriteBatch,
-};
+use super::mishandled::mishandled;
+use super::{ActorStoreRef, CommitDone, StoreError};
 
 /// Where the process can be made to die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +88,8 @@ impl Mishaps {
 
     /// The place that keeps an actor, with these mishaps.
     pub fn around(&self, inner: ActorStoreRef) -> ActorStoreRef {
-        Arc::new(Mishandled { inner, mishaps: self.clone(), ended: AtomicBool::new(false) })
+        let ordeal = Ordeal { mishaps: self.clone(), ended: Arc::default() };
+        mishandled(inner, ordeal)
     }
 
     fn fate(&self) -> Fate {
@@ -114,6 +111,13 @@ impl Mishaps {
         }
     }
 
+    /// The process dies here, and nobody hears how a commit ended.
+    fn die(&self, done: CommitDone, crashed: Crashed) {
+        self.power_off();
+        self.keep_unheard(done);
+        crashed();
+    }
+
     fn keep_unheard(&self, done: CommitDone) {
         self.0.lock().unheard.push(done);
     }
@@ -131,90 +135,124 @@ impl Mishaps {
     }
 }
 
-/// One generation's place, with mishaps.
-struct Mishandled {
-    inner: ActorStoreRef,
+/// What the commits of one generation go through.
+#[derive(Clone)]
+pub(super) struct Ordeal {
     mishaps: Mishaps,
     /// A failure has ended the generation's writing (invariant 1).
-    ended: AtomicBool,
+    ended: Arc<AtomicBool>,
 }
 
-impl ActorStore for Mishandled {
-    fn commit(&self, batch: WriteBatch, done: CommitDone) {
+impl Ordeal {
+    /// Has a commit meet what is planned: it is made by `commit`, or that is dropped.
+    pub(super) fn meet(
+        &self,
+        fails_generation: bool,
+        done: CommitDone,
+        commit: impl FnOnce(CommitDone),
+    ) {
         if self.ended.load(Ordering::Acquire) {
+            drop(commit);
             return done(Err(StoreError::Stale));
         }
         match self.mishaps.fate() {
-            Fate::Passes => self.inner.commit(batch, self.mishaps.heard(done)),
+            Fate::Passes => commit(self.mishaps.heard(done)),
             Fate::Fails => {
-                if batch.fails_generation {
+                if fails_generation {
                     self.ended.store(true, Ordering::Release);
                 }
-                done(Err(StoreError::Full { path: "failNextCommit()".to_owned() }));
+                drop(commit);
+                done(Err(failed()));
             }
-            Fate::Lost => self.mishaps.keep_unheard(done),
+            Fate::Lost => {
+                drop(commit);
+                self.mishaps.keep_unheard(done);
+            }
             Fate::Dies(crashed) => {
+                drop(commit);
                 self.mishaps.keep_unheard(done);
                 crashed();
             }
             Fate::DiesAfter(crashed) => {
                 let mishaps = self.mishaps.clone();
-                let durable = move |_: Result<(), StoreError>| {
-                    mishaps.power_off();
-                    mishaps.keep_unheard(done);
-                    crashed();
-                };
-                self.inner.commit(batch, Box::new(durable));
+                commit(Box::new(move |_| mishaps.die(done, crashed)));
             }
         }
     }
 
-    fn rest(&self) -> BoxFuture<'static, Result<(), StoreError>> {
-        self.inner.rest()
+    /// Watches a step of an author's statements, whose commits only SQLite knows.
+    pub(super) fn watch(&self) -> Watch {
+        Watch { ordeal: self.clone(), met: Arc::default() }
+    }
+}
+
+/// A step of an author's statements. The first of its commits that does not pass is the last.
+#[derive(Clone)]
+pub(super) struct Watch {
+    ordeal: Ordeal,
+    met: Arc<Mutex<Option<Fate>>>,
+}
+
+/// How a watched step is to be reported.
+pub(super) enum Outcome {
+    /// As it went.
+    Plain,
+    /// As failed, with this.
+    Failed(StoreError),
+    /// By nobody before the dead are buried.
+    Unheard(Unheard),
+}
+
+/// The end of a step that nobody is to hear of.
+pub(super) struct Unheard {
+    mishaps: Mishaps,
+    crashed: Option<Crashed>,
+}
+
+impl Watch {
+    /// Asked by SQLite at each commit: whether it is to be undone.
+    pub(super) fn refuses(&self) -> bool {
+        let mut met = self.met.lock();
+        if met.is_some() {
+            return true;
+        }
+        let fate = if self.ordeal.ended.load(Ordering::Acquire) {
+            Fate::Fails
+        } else {
+            self.ordeal.mishaps.fate()
+        };
+        let refuses = !matches!(fate, Fate::Passes | Fate::DiesAfter(_));
+        if !matches!(fate, Fate::Passes) {
+            *met = Some(fate);
+        }
+        refuses
     }
 
-    fn file(&self) -> Option<ActorFile> {
-        self.inner.file()
+    /// The step is over.
+    pub(super) fn end(&self) -> Outcome {
+        let met = self.met.lock().take();
+        let mishaps = self.ordeal.mishaps.clone();
+        let crashed = match met {
+            None | Some(Fate::Passes) => return Outcome::Plain,
+            Some(Fate::Fails) => return Outcome::Failed(failed()),
+            Some(Fate::Lost) => None,
+            Some(Fate::Dies(crashed) | Fate::DiesAfter(crashed)) => Some(crashed),
+        };
+        Outcome::Unheard(Unheard { mishaps, crashed })
     }
+}
 
-    fn load(&self) -> BoxFuture<'static, Result<ActorRecord, StoreError>> {
-        self.inner.load()
+impl Unheard {
+    /// Keeps the report until the dead are buried.
+    pub(super) fn keep(self, done: CommitDone) {
+        match self.crashed {
+            Some(crashed) => self.mishaps.die(done, crashed),
+            None => self.mishaps.keep_unheard(done),
+        }
     }
+}
 
-    fn kv_get(
-        &self,
-        keys: Vec<Bytes>,
-    ) -> BoxFuture<'static, Result<Vec<Option<Bytes>>, StoreError>> {
-        self.inner.kv_get(keys)
-    }
-
-    fn kv_list(
-        &self,
-        query: KvQuery,
-    ) -> BoxFuture<'static, Result<Vec<(Bytes, Bytes)>, StoreError>> {
-        self.inner.kv_list(query)
-    }
-
-    fn message_bodies(
-        &self,
-        ids: Vec<MessageId>,
-    ) -> BoxFuture<'static, Result<Vec<Option<Bytes>>, StoreError>> {
-        self.inner.message_bodies(ids)
-    }
-
-    fn dead_letters(
-        &self,
-        after: MessageId,
-        limit: u32,
-    ) -> BoxFuture<'static, Result<Vec<DeadLetter>, StoreError>> {
-        self.inner.dead_letters(after, limit)
-    }
-
-    fn schedule_history(
-        &self,
-        schedule_id: String,
-        limit: u32,
-    ) -> BoxFuture<'static, Result<Vec<HistoryRow>, StoreError>> {
-        self.inner.schedule_history(schedule_id, limit)
-    }
+/// The error of a commit that was to fail.
+fn failed() -> StoreError {
+    StoreError::Full { path: "failNextCommit()".to_owned() }
 }

@@ -32,6 +32,7 @@ mod job;
 mod kept;
 mod kv;
 mod messages;
+mod mishandled;
 mod mishaps;
 mod options;
 mod place;
@@ -331,6 +332,15 @@ pub trait ActorStore: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<ActorFile, StoreError>> {
         let _ = generation;
         futures::future::ready(Err(StoreError::NotFound)).boxed()
+    }
+
+    /// [`ActorStore::own_file`], for the JavaScript thread in the middle of a turn: waits.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn own_file_now(&self, generation: Generation) -> Result<ActorFile, StoreError> {
+        futures::executor::block_on(self.own_file(generation))
     }
 
     /// The actor's own file, where it has one.

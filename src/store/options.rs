@@ -55,9 +55,9 @@ pub struct StoreOptions {
     pub readers: usize,
     /// How many files of actors are open at once, and how many threads serve them.
     pub files: FileLimits,
-    /// In a test runtime the writer serves one job at a time, each when
-    /// [`super::SharedStore::serve_one`] says so; this is called, on its thread, when
-    /// something waits. Absent everywhere else.
+    /// In a test runtime one thing is done at a time, by the writer or for a file, each when
+    /// [`super::SharedStore::serve_one`] says so; this is called, on any thread, when
+    /// something waits. It takes short locks only. Absent everywhere else.
     pub waits_for_turn: Option<Arc<dyn Fn() + Send + Sync>>,
     /// Faults to come; only tests have any.
     pub faults: Faults,

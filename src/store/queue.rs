@@ -12,7 +12,7 @@
 //!    of them have been answered.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -41,6 +41,9 @@ pub(super) enum Next {
     Closed,
 }
 
+/// Serves one job that waits for its turn, and says whether there was one.
+type Serves = Box<dyn Fn() -> bool + Send + Sync>;
+
 /// The queue between callers and the writer thread.
 pub(super) struct Queue {
     limit_bytes: usize,
@@ -48,10 +51,11 @@ pub(super) struct Queue {
     state: Mutex<State>,
     /// Told when there may be something to do.
     came: Condvar,
-    /// Told when the writer's turn is over.
-    served: Condvar,
     /// Called when something waits for its turn; absent where nothing has to.
     waits_for_turn: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// What serves the next job on the thread that asks for it; only where jobs wait for
+    /// their turn, from the opening of the store on.
+    serves: OnceLock<Serves>,
 }
 
 struct State {
@@ -61,22 +65,10 @@ struct State {
     /// Why nothing more is taken; `None` while the store is open.
     refusal: Option<StoreError>,
     closing: bool,
+    /// Whether the store has no handle any more.
+    is_given_up: bool,
     /// Whether a test holds the writer.
     held: bool,
-    /// Only where jobs wait for their turn. Set by `serve_one`, and by the writer, which
-    /// asks for the next one when it has answered.
-    turn: Turn,
-}
-
-/// Whose turn it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    /// The writer has to wait.
-    Others,
-    /// It may take one job.
-    Writers,
-    /// It serves that.
-    Taken,
 }
 
 impl Queue {
@@ -91,11 +83,12 @@ impl Queue {
             pending: HashMap::new(),
             refusal: None,
             closing: false,
+            is_given_up: false,
             held: false,
-            turn: Turn::Others,
         };
-        let (came, served) = (Condvar::new(), Condvar::new());
-        Self { limit_bytes, waits_for_turn, state: Mutex::new(state), came, served }
+        let came = Condvar::new();
+        let (state, serves) = (Mutex::new(state), OnceLock::new());
+        Self { limit_bytes, waits_for_turn, state, came, serves }
     }
 
     /// Takes a write. One that is refused is answered here, on the caller's thread.
@@ -115,7 +108,7 @@ impl Queue {
         }
         state.enqueue(write);
         drop(state);
-        self.came.notify_one();
+        self.call();
         Ok(())
     }
 
@@ -130,7 +123,7 @@ impl Queue {
         }
         state.jobs.push_back(Job::Read(read));
         drop(state);
-        self.came.notify_one();
+        self.call();
     }
 
     /// Whether writes of this actor are not answered yet.
@@ -140,9 +133,6 @@ impl Queue {
 
     /// Waits for something to do, at most for `patience`.
     pub(super) fn next(&self, limit: GroupLimit, patience: Option<Duration>) -> Next {
-        if let Some(waits) = &self.waits_for_turn {
-            return self.next_by_turns(limit, waits.as_ref());
-        }
         let mut state = self.state.lock();
         loop {
             if state.held {
@@ -165,51 +155,48 @@ impl Queue {
         }
     }
 
-    /// The same, one job for each turn. Who closes does not wait for its turn.
-    fn next_by_turns(&self, limit: GroupLimit, waits: &dyn Fn()) -> Next {
-        let one = GroupLimit { batches: 1, ..limit };
-        let mut state = self.state.lock();
-        if state.turn == Turn::Taken {
-            state.turn = Turn::Others;
-            self.served.notify_all();
-        }
-        let mut is_told = false;
-        loop {
-            if state.turn == Turn::Writers || state.closing {
-                if let Some(next) = state.take(one) {
-                    state.turn = Turn::Taken;
-                    return next;
-                }
-                if state.closing {
-                    state.turn = Turn::Others;
-                    self.served.notify_all();
-                    return Next::Closed;
-                }
-            } else if !state.jobs.is_empty() && !is_told {
-                is_told = true;
-                drop(state);
-                waits();
-                state = self.state.lock();
-                continue;
+    /// Something came.
+    fn call(&self) {
+        match &self.waits_for_turn {
+            None => {
+                self.came.notify_one();
             }
-            self.came.wait(&mut state);
-            is_told = false;
+            Some(waits) => waits(),
         }
     }
 
-    /// Gives the writer its turn, and blocks until it has served one job. False when none
-    /// waits.
+    /// Where jobs wait for their turn: `serves` does the next one.
+    pub(super) fn served_by(&self, serves: Serves) {
+        // It is set once, by the opening.
+        drop(self.serves.set(serves));
+    }
+
+    /// Where jobs wait for their turn: serves one on this thread. False when none waits.
     pub(super) fn serve_one(&self) -> bool {
+        self.serves.get().is_some_and(|serves| serves())
+    }
+
+    /// Where jobs wait for their turn: the next one, or that nothing will come.
+    pub(super) fn take_one(&self) -> Option<Next> {
         let mut state = self.state.lock();
-        if state.jobs.is_empty() || state.closing || self.waits_for_turn.is_none() {
-            return false;
+        if state.closing {
+            return Some(Next::Closed);
         }
-        state.turn = Turn::Writers;
-        self.came.notify_one();
-        while state.turn != Turn::Others {
-            self.served.wait(&mut state);
+        state.take(GroupLimit { batches: 1, bytes: usize::MAX })
+    }
+
+    /// Nobody will give turns any more.
+    pub(super) fn give_up(&self) {
+        self.state.lock().is_given_up = true;
+        self.came.notify_all();
+    }
+
+    /// Returns when nobody will give turns any more.
+    pub(super) fn wait_until_given_up(&self) {
+        let mut state = self.state.lock();
+        while !state.is_given_up {
+            self.came.wait(&mut state);
         }
-        true
     }
 
     /// Notes that these writes are about to be answered.
@@ -271,7 +258,7 @@ impl Queue {
         state.refusal = Some(StoreError::Closed);
         state.closing = true;
         drop(state);
-        self.came.notify_one();
+        self.call();
     }
 }
 

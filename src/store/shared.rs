@@ -134,9 +134,12 @@ impl SharedStore {
             closed: watch::Sender::new(false),
         });
         let own = Arc::clone(&shared);
+        let by_turns = options.waits_for_turn.is_some();
         let writer = Writer::new(own, options, connection, reader_threads, folder, has_garbage);
-        let writer = store_thread("greenroom-store-writer".to_owned(), move || writer.run())
-            .map_err(|error| {
+        let serves: Box<dyn FnOnce() + Send> =
+            if by_turns { Box::new(writer.lend()) } else { Box::new(move || writer.run()) };
+        let writer =
+            store_thread("greenroom-store-writer".to_owned(), serves).map_err(|error| {
                 if let Some(readers) = &shared.readers {
                     readers.close(Vec::new());
                 }
@@ -299,7 +302,7 @@ impl SharedStore {
         number: ActorNumber,
         generation: Generation,
     ) -> Result<ActorFile, StoreError> {
-        futures::executor::block_on(self.promote(number, generation))
+        self.shared.files.wait_for(self.promote(number, generation))
     }
 
     /// Copies an actor to `path`, a database file of its own that holds one moment of it;
@@ -348,10 +351,10 @@ impl SharedStore {
         self.shared.files.stats()
     }
 
-    /// In a store that waits for its turn: serves one job and blocks until that is answered.
-    /// False when there is none. Not for a thread that the answers wait for.
+    /// In a store that waits for its turn: does one thing that waits, and blocks until that
+    /// is done. False when there is none. Not for a thread that the answers wait for.
     pub fn serve_one(&self) -> bool {
-        self.shared.queue.serve_one()
+        self.shared.files.help()
     }
 
     /// Commits what was queued before, closes every connection and frees the
@@ -400,6 +403,7 @@ impl Drop for SharedStore {
     fn drop(&mut self) {
         self.shared.files.refuse_more();
         self.shared.queue.close();
+        self.shared.queue.give_up();
         let writer = self.writer.lock().take();
         // Invariant 2: the last handle may be dropped by a callback.
         if let Some(writer) = writer
@@ -486,6 +490,13 @@ fn received<T: Send + 'static>(
     answered: oneshot::Receiver<Result<T, StoreError>>,
 ) -> BoxFuture<'static, Result<T, StoreError>> {
     async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
+}
+
+/// Does what a thread of the store would, on this one.
+pub(super) fn as_store_thread(work: impl FnOnce()) {
+    let before = IS_STORE_THREAD.replace(true);
+    work();
+    IS_STORE_THREAD.set(before);
 }
 
 /// Starts a thread of a store.

@@ -8,12 +8,15 @@
 //!    connection has been closed and recovery has decided what is true; reads
 //!    are stopped before anybody hears of it.
 //! 4. The folder is freed after the last connection is closed.
+//! 5. In a store that waits for its turn it is lent to the thread that gives the turns,
+//!    one job at a time, the closing included.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rusqlite::wal::CheckpointMode;
 
 use super::checkpoint::LogGauge;
@@ -25,7 +28,7 @@ use super::job::{Read, Write, guarded};
 use super::options::{StoreObserver, StoreOptions};
 use super::place::PlaceChange;
 use super::queue::{GroupLimit, Next};
-use super::shared::Shared;
+use super::shared::{Shared, as_store_thread};
 use super::{ActorNumber, StoreError, rows};
 use crate::ids::Generation;
 use crate::time::Instant;
@@ -95,29 +98,77 @@ impl Writer {
         self.close();
     }
 
+    /// In a store that waits for its turn: lends itself to whoever gives the turns, who closes
+    /// the store too. What is returned does that on a thread of its own when the last handle
+    /// is gone before.
+    pub(super) fn lend(self) -> impl FnOnce() + Send + use<> {
+        let queue = Arc::clone(&self.shared.queue);
+        let lent = Arc::new(Mutex::new(Some(self)));
+        let (weak, asked) = (Arc::downgrade(&queue), Arc::clone(&lent));
+        queue.served_by(Box::new(move || {
+            // Held by the thread that closes, or by this one, which is serving.
+            let (Some(queue), Some(mut lent)) = (weak.upgrade(), asked.try_lock()) else {
+                return false;
+            };
+            let Some(writer) = lent.as_mut() else { return false };
+            match queue.take_one() {
+                None => return false,
+                Some(Next::Closed) => {
+                    let writer = lent.take();
+                    as_store_thread(|| {
+                        if let Some(writer) = writer {
+                            writer.run();
+                        }
+                    });
+                }
+                Some(next) => as_store_thread(|| {
+                    if catch_unwind(AssertUnwindSafe(|| writer.serve_this(next))).is_err() {
+                        writer.go_down("the writer panicked".to_owned());
+                    }
+                }),
+            }
+            true
+        }));
+        move || {
+            queue.wait_until_given_up();
+            let writer = lent.lock().take();
+            if let Some(writer) = writer {
+                writer.run();
+            }
+        }
+    }
+
     fn serve(&mut self) {
         while self.connection.is_some() {
-            match self.shared.queue.next(self.limit(), self.patience()) {
-                Next::Group(mut group) => {
-                    if self.sweep == Sweep::Wanted && !self.is_full {
-                        group.push(Write::Sweep { more: false });
-                    }
-                    self.commit(group);
-                }
-                Next::Read(read) => self.read(read),
-                Next::Idle if self.sweep == Sweep::Wanted => {
-                    self.commit(vec![Write::Sweep { more: false }]);
-                }
-                Next::Idle => {
-                    if self.log.is_due_when_idle(self.options.clock.now()) {
-                        self.checkpoint();
-                    }
-                }
-                Next::Closed => return,
+            let next = self.shared.queue.next(self.limit(), self.patience());
+            if let Next::Closed = next {
+                return;
             }
-            if self.log.is_due() {
-                self.checkpoint();
+            self.serve_this(next);
+        }
+    }
+
+    fn serve_this(&mut self, next: Next) {
+        match next {
+            Next::Group(mut group) => {
+                if self.sweep == Sweep::Wanted && !self.is_full {
+                    group.push(Write::Sweep { more: false });
+                }
+                self.commit(group);
             }
+            Next::Read(read) => self.read(read),
+            Next::Idle if self.sweep == Sweep::Wanted => {
+                self.commit(vec![Write::Sweep { more: false }]);
+            }
+            Next::Idle => {
+                if self.log.is_due_when_idle(self.options.clock.now()) {
+                    self.checkpoint();
+                }
+            }
+            Next::Closed => {}
+        }
+        if self.log.is_due() {
+            self.checkpoint();
         }
     }
 

@@ -142,12 +142,11 @@ export class Context {
     const { bag, definition } = this.#live;
     // With every answer waiting for its changes, nothing is gained by waiting for others.
     if (definition.options.durability === "reply") return this.flush();
-    await plainly(
-      bag.context.requestSaveAndWait({
-        immediate,
-        ...(maxWait === undefined ? {} : { maxWaitMs: maxWait }),
-      }),
-    );
+    const saved = bag.context.requestSaveAndWait({
+      immediate,
+      ...(maxWait === undefined ? {} : { maxWaitMs: maxWait }),
+    });
+    await this.#live.waits(plainly(saved), this.#call);
   }
 
   flush(): Promise<void> {
@@ -155,7 +154,7 @@ export class Context {
       this.#live.recheck();
       const statements = this.#call?.statementsEnded();
       if (statements !== undefined) await statements;
-      await plainly(dispatch.flush(this.#live.bag));
+      await this.#live.waits(plainly(dispatch.flush(this.#live.bag)), this.#call);
     });
   }
 

@@ -17,7 +17,7 @@ import { Keys } from "../kv";
 import { Logger, type Logging } from "../log";
 import { type Bag, dispatch, type NativeQueue } from "../native-half";
 import type { Messages } from "../queue";
-import { Cron, Schedule } from "../schedule";
+import { Cron, Schedule, type Scheduling } from "../schedule";
 import { AuthorsDatabase } from "../sql/author";
 import { InTurn } from "../sql/in-turn";
 import { adopt, type Owner, seen } from "../state";
@@ -123,14 +123,14 @@ export class Live implements Owner {
 
   /** The author's keys and values. */
   get kv(): Keys {
-    this.#kv ??= new Keys(() => this.bag.context.kv());
+    this.#kv ??= new Keys(() => this.bag.context.kv(), this);
     return this.#kv;
   }
 
   /** The author's database. */
   get database(): AuthorsDatabase {
     const { database: provider, migrations: steps } = this.definition;
-    this.#database ??= new AuthorsDatabase({ provider, steps }, () => this.bag.context.sql());
+    this.#database ??= new AuthorsDatabase({ provider, steps }, () => this.bag.context.sql(), this);
     return this.#database;
   }
 
@@ -142,13 +142,17 @@ export class Live implements Owner {
 
   /** What it does once, later. */
   get schedule(): Schedule {
-    this.#schedule ??= new Schedule(() => this.bag.context.schedule());
+    this.#schedule ??= new Schedule(this.#scheduling());
     return this.#schedule;
+  }
+
+  #scheduling(): Scheduling {
+    return { native: () => this.bag.context.schedule(), waits: (promise) => this.waits(promise) };
   }
 
   /** What it does again and again. */
   get cron(): Cron {
-    this.#cron ??= new Cron(() => this.bag.context.schedule());
+    this.#cron ??= new Cron(this.#scheduling());
     return this.#cron;
   }
 
@@ -270,7 +274,10 @@ export class Live implements Owner {
     }
   }
 
-  /** Notes a wait for what only time or another actor can bring. `owner` as in {@link during}. */
+  /**
+   * Notes a wait for what only time, another actor or another function of this one can bring. `owner` as
+   * in {@link during}; one of unknown owner is noted as the generation's.
+   */
   waits<T>(promise: Promise<T>, owner: object = this): Promise<T> {
     const { noted } = this.scene;
     return noted === undefined ? promise : noted.waits(owner, this, promise);

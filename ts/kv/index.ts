@@ -5,6 +5,7 @@
  * 2. No method throws: what is wrong with an argument is the promise's.
  */
 
+import type { Waiter } from "../actors/waiter";
 import { written } from "../actors/written";
 import { checkKeys, describe } from "../definition/keys";
 import { checkedArgument, invalidArgument } from "../errors";
@@ -19,9 +20,11 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 export class Keys implements ActorKv {
   readonly #native: () => NativeKv;
+  readonly #waiter: Waiter;
 
-  constructor(native: () => NativeKv) {
+  constructor(native: () => NativeKv, waiter: Waiter) {
     this.#native = native;
+    this.#waiter = waiter;
   }
 
   async get<T extends keyof KvTypes = "text">(
@@ -103,7 +106,7 @@ export class Keys implements ActorKv {
 
   async #run<T>(call: (kv: NativeKv) => Promise<T>): Promise<T> {
     try {
-      return await call(this.#native());
+      return await this.#waiter.waits(call(this.#native()));
     } catch (error) {
       throw unbridged(error);
     }

@@ -7,7 +7,13 @@
 import { setMaxListeners } from "node:events";
 import type { ActorContext } from "../../index.js";
 import * as native from "../../index.js";
-import { type ErrorActor, fromRecord, type RivetError } from "./errors.js";
+import {
+  type ErrorActor,
+  type ErrorRecord,
+  fromRecord,
+  type RivetError,
+  withoutStack,
+} from "./errors.js";
 import type { Factory } from "./factory.js";
 import { HeldOutputs, type Output } from "./gate.js";
 import { OpenCalls } from "./open-calls.js";
@@ -188,7 +194,8 @@ export class ActorBag {
 
   /** The generation ended; what is open is told. */
   stop(outcome: StopOutcome, error: RivetError | undefined): void {
-    this.stopped = { outcome, error: error ?? this.stoppedError() };
+    // Where this is called from tells nobody anything.
+    this.stopped = { outcome, error: error ?? withoutStack(this.#stopping()) };
     this.#abort?.abort();
     for (const call of this.open.inOrder()) call.stop(this.stopped.error);
     this.held?.fail(this.stopped.error);
@@ -201,12 +208,16 @@ export class ActorBag {
   /** Why nothing more happens in this generation. */
   stoppedError(): RivetError {
     if (this.stopped !== undefined) return this.stopped.error;
-    return fromRecord({
+    return fromRecord(this.#stopping());
+  }
+
+  #stopping(): ErrorRecord {
+    return {
       group: "actor",
       code: "stopping",
       message: "actor is stopping",
       actor: this.specifier,
-    });
+    };
   }
 
   /** The form that errors carry. */

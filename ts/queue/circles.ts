@@ -25,7 +25,7 @@ export interface Party {
   /** How many receives of it wait. */
   readonly parked: number;
   /** For whose consumers it waits. */
-  readonly waits: ReadonlySet<Awaited>;
+  readonly waitsFor: ReadonlySet<Awaited>;
   /** Its function has ended. */
   readonly isOver: boolean;
 }
@@ -49,14 +49,14 @@ interface Step {
  * rejects with that then.
  */
 export async function unlessCircular<T>(
-  party: Party & { readonly waits: Set<Awaited> },
+  party: Party & { readonly waitsFor: Set<Awaited> },
   awaited: Awaited,
   wait: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const circle = new AbortController();
-  party.waits.add(awaited);
+  party.waitsFor.add(awaited);
   clockwork.later(GRACE_MS, () => {
-    const chain = party.waits.has(awaited) ? chainOf(party, awaited) : undefined;
+    const chain = party.waitsFor.has(awaited) ? chainOf(party, awaited) : undefined;
     if (chain !== undefined) circle.abort(circularWait(chain));
   });
   try {
@@ -64,7 +64,7 @@ export async function unlessCircular<T>(
   } catch (error) {
     throw circle.signal.aborted ? circle.signal.reason : error;
   } finally {
-    party.waits.delete(awaited);
+    party.waitsFor.delete(awaited);
   }
 }
 
@@ -82,7 +82,7 @@ function chainOf(party: Party, awaited: Awaited): Step[] | undefined {
     return consumers.every(
       (consumer) =>
         consumer.parked === 0 &&
-        (waiting.has(consumer) || [...consumer.waits].some((other) => isStuck(other))),
+        (waiting.has(consumer) || [...consumer.waitsFor].some((other) => isStuck(other))),
     );
   };
   return isStuck(awaited) ? chain.map(({ step }) => step) : undefined;

@@ -58,7 +58,7 @@ export class Messages implements Holder, Party {
   readonly call: Call | undefined;
   /** What this context has to complete (2). */
   readonly #open = new Set<Message>();
-  readonly waits = new Set<Awaited>();
+  readonly waitsFor = new Set<Awaited>();
   parked = 0;
   #native: NativeQueue | undefined;
   #dead: Dead | undefined;
@@ -93,7 +93,9 @@ export class Messages implements Holder, Party {
     const bytes = bytesOf(rulesOf(this.live, name), name, body);
     // Not awaited where that is not needed: what one turn sends is stored together.
     const checked = bytes instanceof Uint8Array ? bytes : await bytes;
-    const { id, createdAt } = await plainly(messages.send(this.native, name, checked, how));
+    const { id, createdAt } = await this.waits(
+      plainly(messages.send(this.native, name, checked, how)),
+    );
     return { id, name, createdAt };
   }
 
@@ -109,8 +111,10 @@ export class Messages implements Holder, Party {
     const checked = bytes instanceof Uint8Array ? bytes : await bytes;
     const awaited = { live: this.live, name };
     const response = await unlessCircular(this, awaited, (circle) =>
-      withToken([signal, this.call?.signal, circle], (token) =>
-        messages.sendAndWait(this.native, name, checked, { timeoutMs, token }),
+      this.waits(
+        withToken([signal, this.call?.signal, circle], (token) =>
+          messages.sendAndWait(this.native, name, checked, { timeoutMs, token }),
+        ),
       ),
     );
     return decode(response);
@@ -170,7 +174,7 @@ export class Messages implements Holder, Party {
     rulesOf(this.live, name);
     const given = this.response(name, response);
     const bytes = given instanceof Promise ? await given : given;
-    const wasThere = await plainly(messages.completeById(this.native, id, name, bytes));
+    const wasThere = await this.waits(plainly(messages.completeById(this.native, id, name, bytes)));
     for (const open of this.#open) if (open.id === id) Message.ended(open);
     return wasThere;
   }
@@ -263,10 +267,14 @@ export class Messages implements Holder, Party {
     const call = timeoutMs === 0 ? undefined : this.call?.signal;
     this.parked += 1;
     try {
-      return await withToken([signal, call], wait);
+      return await this.waits(withToken([signal, call], wait));
     } finally {
       this.parked -= 1;
     }
+  }
+
+  waits<T>(promise: Promise<T>): Promise<T> {
+    return this.live.waits(promise, this.call);
   }
 
   /** See (4). */

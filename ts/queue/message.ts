@@ -4,6 +4,7 @@
  * 1. It ends once, when the call that ends it is made; one that fails leaves it open.
  */
 
+import type { Waiter } from "../actors/waiter";
 import { written } from "../actors/written";
 import { RivetError } from "../errors";
 import { messages, type NativeQueue, type Received, unbridged } from "../native-half";
@@ -11,7 +12,7 @@ import type { OpenQueueMessage } from "../types";
 import { delayOf, readOptions, reasonOf } from "./options";
 
 /** What a message needs of the context that received it. */
-export interface Holder {
+export interface Holder extends Waiter {
   readonly native: NativeQueue;
   /** A response as it is stored. */
   response(
@@ -46,7 +47,8 @@ export class Message implements OpenQueueMessage<string, unknown, unknown> {
       const given = this.#holder.response(this.name, response);
       // Not awaited where that is not needed: it goes with what this turn changed.
       const bytes = given instanceof Promise ? await given : given;
-      await messages.complete(this.#holder.native, this.id, this.deliveryCount, bytes);
+      const { native } = this.#holder;
+      await this.#holder.waits(messages.complete(native, this.id, this.deliveryCount, bytes));
     });
   }
 
@@ -54,7 +56,10 @@ export class Message implements OpenQueueMessage<string, unknown, unknown> {
     return this.#end(async () => {
       const read = readOptions(options, "nack", ["delay", "error"]);
       const [delay, reason] = [delayOf(read, "nack"), reasonOf(read.error)];
-      await messages.release(this.#holder.native, this.id, this.deliveryCount, delay, reason);
+      const { native } = this.#holder;
+      await this.#holder.waits(
+        messages.release(native, this.id, this.deliveryCount, delay, reason),
+      );
     });
   }
 

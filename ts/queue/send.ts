@@ -52,12 +52,13 @@ export async function runSend(
         // Not awaited where that is not needed: those behind it would come first.
         const bytes = checked instanceof Uint8Array ? checked : await checked;
         if (!options.wait) {
-          await plainly(messages.send(live.queue, name, bytes, options));
+          await live.waits(plainly(messages.send(live.queue, name, bytes, options)), call);
           return { status: "completed" };
         }
-        const response = await withToken([call.signal], (token) =>
+        const answered = withToken([call.signal], (token) =>
           messages.sendAndWait(live.queue, name, bytes, { ...options, token }),
         );
+        const response = await live.waits(answered, call);
         return response === null ? { status: "completed" } : { status: "completed", response };
       },
       call,

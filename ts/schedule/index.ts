@@ -5,6 +5,7 @@
  * 2. Arguments are encoded when the method is called, so that what changes afterwards does not.
  */
 
+import type { Waiter } from "../actors/waiter";
 import { written } from "../actors/written";
 import { decode } from "../codec";
 import { type NativeSchedule, unbridged } from "../native-half";
@@ -19,20 +20,22 @@ import type {
 } from "../types";
 import { readCron, readEvery, readId, readLimit, readShot, readTime } from "./read";
 
-/** How the native half is reached. */
-type Native = () => NativeSchedule;
+/** How the native half is reached, and who is told of waits for it. */
+export interface Scheduling extends Waiter {
+  native(): NativeSchedule;
+}
 
 export class Schedule implements ActorSchedule {
-  readonly #native: Native;
+  readonly #scheduling: Scheduling;
   readonly dead: DeadFires;
 
-  constructor(native: Native) {
-    this.#native = native;
-    this.dead = new Dead(native);
+  constructor(scheduling: Scheduling) {
+    this.#scheduling = scheduling;
+    this.dead = new Dead(scheduling);
   }
 
   after(ms: number, given: unknown, ...args: unknown[]): Promise<string> {
-    return change(this.#native, (native) => {
+    return change(this.#scheduling, (native) => {
       const delay = readTime(ms, "schedule.after");
       const { action, args: bytes, options } = readShot("schedule.after", given, args);
       return native.after(delay, action, bytes, options);
@@ -40,7 +43,7 @@ export class Schedule implements ActorSchedule {
   }
 
   at(timestamp: number, given: unknown, ...args: unknown[]): Promise<string> {
-    return change(this.#native, (native) => {
+    return change(this.#scheduling, (native) => {
       const moment = readTime(timestamp, "schedule.at");
       const { action, args: bytes, options } = readShot("schedule.at", given, args);
       return native.at(moment, action, bytes, options);
@@ -48,89 +51,99 @@ export class Schedule implements ActorSchedule {
   }
 
   cancel(id: string): Promise<boolean> {
-    return change(this.#native, (native) => native.cancel(readId(id, "schedule.cancel")));
+    return change(this.#scheduling, (native) => native.cancel(readId(id, "schedule.cancel")));
   }
 
   async get(id: string): Promise<ScheduledEventInfo | undefined> {
-    const found = await run(this.#native, (native) => native.get(readId(id, "schedule.get")));
+    const found = await run(this.#scheduling, (native) => native.get(readId(id, "schedule.get")));
     return found === null ? undefined : withArgs(found);
   }
 
   async list(): Promise<ScheduledEventInfo[]> {
-    return (await run(this.#native, (native) => native.list())).map(withArgs);
+    return (await run(this.#scheduling, (native) => native.list())).map(withArgs);
   }
 }
 
 class Dead implements DeadFires {
-  readonly #native: Native;
+  readonly #scheduling: Scheduling;
 
-  constructor(native: Native) {
-    this.#native = native;
+  constructor(scheduling: Scheduling) {
+    this.#scheduling = scheduling;
   }
 
   async list(): Promise<DeadFireInfo[]> {
-    return (await run(this.#native, (native) => native.dead())).map(withArgs);
+    return (await run(this.#scheduling, (native) => native.dead())).map(withArgs);
   }
 
   retry(id: string): Promise<boolean> {
-    return change(this.#native, (native) => native.deadRetry(readId(id, "schedule.dead.retry")));
+    return change(this.#scheduling, (native) =>
+      native.deadRetry(readId(id, "schedule.dead.retry")),
+    );
   }
 
   delete(id: string): Promise<boolean> {
-    return change(this.#native, (native) => native.deadDelete(readId(id, "schedule.dead.delete")));
+    return change(this.#scheduling, (native) =>
+      native.deadDelete(readId(id, "schedule.dead.delete")),
+    );
   }
 }
 
 export class Cron implements ActorCron {
-  readonly #native: Native;
+  readonly #scheduling: Scheduling;
 
-  constructor(native: Native) {
-    this.#native = native;
+  constructor(scheduling: Scheduling) {
+    this.#scheduling = scheduling;
   }
 
   set(job: unknown): Promise<void> {
-    return change(this.#native, (native) => {
+    return change(this.#scheduling, (native) => {
       const { name, expression, timezone, action, args, maxHistory, options } = readCron(job);
       return native.cronSet(name, expression, timezone, action, args, maxHistory, options);
     });
   }
 
   every(job: unknown): Promise<void> {
-    return change(this.#native, (native) => {
+    return change(this.#scheduling, (native) => {
       const { name, interval, action, args, maxHistory, options } = readEvery(job);
       return native.cronEvery(name, interval, action, args, maxHistory, options);
     });
   }
 
   async get(name: string): Promise<CronJobInfo | undefined> {
-    const found = await run(this.#native, (native) => native.cronGet(readId(name, "cron.get")));
+    const found = await run(this.#scheduling, (native) => native.cronGet(readId(name, "cron.get")));
     return found === null ? undefined : jobOf(found);
   }
 
   async list(): Promise<CronJobInfo[]> {
-    return (await run(this.#native, (native) => native.cronList())).map(jobOf);
+    return (await run(this.#scheduling, (native) => native.cronList())).map(jobOf);
   }
 
   delete(name: string): Promise<boolean> {
-    return change(this.#native, (native) => native.cronDelete(readId(name, "cron.delete")));
+    return change(this.#scheduling, (native) => native.cronDelete(readId(name, "cron.delete")));
   }
 
   history(name: string, options?: { limit?: number | undefined }): Promise<CronFire[]> {
-    return run(this.#native, (native) => {
+    return run(this.#scheduling, (native) => {
       return native.cronHistory(readId(name, "cron.history"), readLimit(options));
     });
   }
 }
 
 /** Makes a change, as {@link run} does. */
-function change<T>(native: Native, call: (native: NativeSchedule) => Promise<T>): Promise<T> {
-  return written(() => run(native, call));
+function change<T>(
+  scheduling: Scheduling,
+  call: (native: NativeSchedule) => Promise<T>,
+): Promise<T> {
+  return written(() => run(scheduling, call));
 }
 
 /** Calls the native half (1), with its errors as an author sees them. */
-async function run<T>(native: Native, call: (native: NativeSchedule) => Promise<T>): Promise<T> {
+async function run<T>(
+  scheduling: Scheduling,
+  call: (native: NativeSchedule) => Promise<T>,
+): Promise<T> {
   try {
-    return await call(native());
+    return await scheduling.waits(call(scheduling.native()));
   } catch (error) {
     throw unbridged(error);
   }

@@ -5,6 +5,7 @@
  *    provider, then by the numbered steps, each in one transaction.
  */
 
+import type { Waiter } from "../actors/waiter";
 import { type ActorSpecifier, RivetError } from "../errors";
 import type { NativeDatabase } from "../native-half";
 import type { DatabaseProvider, Migration, RawAccess } from "../types";
@@ -26,9 +27,9 @@ export class AuthorsDatabase {
   #client: unknown;
   #made = false;
 
-  constructor(declared: Declared, native: () => NativeDatabase) {
+  constructor(declared: Declared, native: () => NativeDatabase, waiter: Waiter) {
     this.#declared = declared;
-    this.#raw = new Database(native);
+    this.#raw = new Database(native, waiter);
   }
 
   /** What `c.db` is. */

@@ -6,6 +6,7 @@
  *    when the rollback fails too.
  */
 
+import type { Waiter } from "../actors/waiter";
 import { checkKeys, describe } from "../definition/keys";
 import { checkedArgument, invalidArgument, RivetError } from "../errors";
 import type { NativeDatabase, NativeTransaction, SqlCell, SqlResult } from "../native-half";
@@ -20,6 +21,12 @@ type Runner = Pick<NativeDatabase, "executePacked" | "exec">;
 const transactionKeys = ["name", "timeout"];
 
 abstract class Access implements RawAccess {
+  protected readonly waiter: Waiter;
+
+  constructor(waiter: Waiter) {
+    this.waiter = waiter;
+  }
+
   async execute<TRow extends object = Record<string, unknown>>(
     sql: string,
     ...args: unknown[]
@@ -32,7 +39,7 @@ abstract class Access implements RawAccess {
     try {
       const runner = this.runner();
       const done = isScript ? runner.exec(sql) : runner.executePacked(sql, bindings);
-      return rowsOf(await done) as TRow[];
+      return rowsOf(await this.waiter.waits(done)) as TRow[];
     } catch (thrown) {
       throw sqlError(thrown);
     }
@@ -42,7 +49,7 @@ abstract class Access implements RawAccess {
   async values(sql: string, params: readonly unknown[]): Promise<unknown[][]> {
     const bindings = packList(params, "a statement of the ORM");
     try {
-      const { rows } = await this.runner().executePacked(sql, bindings);
+      const { rows } = await this.waiter.waits(this.runner().executePacked(sql, bindings));
       return rows.map((row) => row.map(plainCell));
     } catch (thrown) {
       throw sqlError(thrown);
@@ -61,8 +68,8 @@ abstract class Access implements RawAccess {
 export class Database extends Access {
   readonly #native: () => NativeDatabase;
 
-  constructor(native: () => NativeDatabase) {
-    super();
+  constructor(native: () => NativeDatabase, waiter: Waiter) {
+    super(waiter);
     this.#native = native;
   }
 
@@ -78,16 +85,16 @@ export class Database extends Access {
       throw invalidArgument(`db.transaction() takes a function, not ${describe(body)}`);
     }
     const { name, timeout } = readOptions(options);
-    const native = await plainly(this.#native().beginTransaction(timeout, name));
+    const native = await plainly(this.waiter.waits(this.#native().beginTransaction(timeout, name)));
     let result: T;
     try {
-      result = await body(new Inside(native));
+      result = await body(new Inside(native, this.waiter));
     } catch (thrown) {
       // One that expired, or that a statement ended, needs none (2).
       await native.rollback().catch(() => {});
       throw thrown;
     }
-    await plainly(native.commit());
+    await plainly(this.waiter.waits(native.commit()));
     return result;
   }
 
@@ -99,8 +106,8 @@ export class Database extends Access {
 class Inside extends Access {
   readonly #native: NativeTransaction;
 
-  constructor(native: NativeTransaction) {
-    super();
+  constructor(native: NativeTransaction, waiter: Waiter) {
+    super(waiter);
     this.#native = native;
   }
 

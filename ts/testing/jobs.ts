@@ -6,6 +6,8 @@
  *    model is asked. Time must not go on before it has.
  * 2. Functions are told apart by whose `c` they have: a call's own, or the one of hooks and `run`. One
  *    of them works when fewer waits are open than functions.
+ * 3. Whose a wait of `c.db`, `c.kv`, `c.schedule` and `c.cron` is, is not known: they are one for the
+ *    generation. It is noted as the generation's, and counts for a call where hooks and `run` have enough.
  */
 
 import type { Live, Noted } from "../actors/live";
@@ -56,12 +58,22 @@ export class Jobs implements Noted {
     }
   }
 
-  /** Those that work for real (1). What a crash left behind is nobody's any more. */
+  /** Those that work for real (1), one for each actor. What a crash left behind is nobody's any more. */
   busy(): Busy[] {
-    const all = [...this.#work.values()].filter(
-      ({ live, names, waits }) => live.bag.stopped === undefined && waits < names.length,
+    const found = new Map<Live, { work: Work | undefined; missing: number }>();
+    for (const [owner, work] of this.#work) {
+      const { live, names, waits } = work;
+      if (live.bag.stopped !== undefined) continue;
+      const own = names.length - waits;
+      const all = found.get(live) ?? { work: undefined, missing: 0 };
+      found.set(live, all);
+      // Only the generation's own may be too many (3).
+      all.missing += owner === live ? own : Math.max(0, own);
+      if (own > 0) all.work ??= work;
+    }
+    return [...found].flatMap(([live, { work, missing }]) =>
+      work === undefined || missing <= 0 ? [] : [{ live, what: work.names.at(-1) ?? "" }],
     );
-    return all.map(({ live, names }) => ({ live, what: names.at(-1) ?? "" }));
   }
 
   /** Resolves at the next change. */

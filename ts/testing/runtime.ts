@@ -53,6 +53,12 @@ export interface TestSettings<U extends Definitions> {
 /** What is given to `testRuntime()`. */
 export type TestOptions<U extends Definitions> = TestSettings<U> & WithDeps<U>;
 
+/** How a process ends. */
+export interface EndOptions {
+  /** How long it is before the next one begins, on the clock. Nothing runs meanwhile. Default 0. */
+  down?: Duration | undefined;
+}
+
 /** The clock of a test runtime. */
 export interface TestClock {
   /** Milliseconds since the epoch. */
@@ -145,24 +151,32 @@ export class TestRuntime<U extends Definitions = Definitions> {
    * The process dies: nothing is flushed, no hook runs, open calls are rejected with `testing.crashed`.
    * Resolves when the next one has begun on what was durable. Called again meanwhile it is the same
    * crash.
+   *
+   * @throws rejects with a TypeError for what is no duration.
    */
-  crash(): Promise<void> {
-    this.#crashing ??= this.#crash().finally(() => {
+  async crash(options?: EndOptions): Promise<void> {
+    const down = downOf(options, "crash()");
+    this.#crashing ??= this.#crash(down).finally(() => {
       this.#crashing = undefined;
     });
-    return this.#crashing;
+    await this.#crashing;
   }
 
-  async #crash(): Promise<void> {
-    const { over } = await this.#leave((host) => this.#trial.crash(host));
+  async #crash(down: number): Promise<void> {
+    const { over } = await this.#leave((host) => this.#trial.crash(host), down);
     await over;
     await this.#opened();
   }
 
-  /** Every actor comes to rest, as when a process is stopped, and the next one begins. */
-  restart(): Promise<void> {
-    return this.#inTurn(async () => {
-      const { over } = await this.#leave((host) => host.shutdown(PATIENCE_MS));
+  /**
+   * Every actor comes to rest, as when a process is stopped, and the next one begins.
+   *
+   * @throws rejects with a TypeError for what is no duration.
+   */
+  async restart(options?: EndOptions): Promise<void> {
+    const down = downOf(options, "restart()");
+    await this.#inTurn(async () => {
+      const { over } = await this.#leave((host) => host.shutdown(PATIENCE_MS), down);
       await this.#drive(over);
       await this.#opened();
     });
@@ -271,13 +285,16 @@ export class TestRuntime<U extends Definitions = Definitions> {
     return ending;
   }
 
-  /** Begins a process once the one before is over. */
-  #begin(before?: Promise<unknown>): () => Promise<Host> {
+  /** Begins a process once the one before is over, and `down` milliseconds have passed. */
+  #begin(before?: Promise<unknown>, down = 0): () => Promise<Host> {
     this.#process += 1;
     const process = this.#process;
     const opening = (async () => {
       // How that went is for whoever asked for it.
       await before?.catch(() => {});
+      for (let left: number | undefined = down; left !== undefined && left > 0; ) {
+        left = this.#trial.step(left);
+      }
       const host = await this.#trial.openHost();
       const scene = this.#sceneOf(process);
       for (const [name, definition] of this.#setup.definitions) {
@@ -292,13 +309,17 @@ export class TestRuntime<U extends Definitions = Definitions> {
   }
 
   /** Has the process that is open end by `end`, and the next one begin after it. */
-  async #leave<T>(end: (host: Host) => Promise<T>): Promise<{ readonly over: Promise<T> }> {
+  async #leave<T>(
+    end: (host: Host) => Promise<T>,
+    down: number,
+  ): Promise<{ readonly over: Promise<T> }> {
     for (;;) {
-      const host = await this.#opened();
+      // At once where there is one: what is called from here on waits for the next.
+      const host = typeof this.#host === "function" ? await this.#host() : this.#host;
       // Otherwise it was left while this one waited.
       if (this.#host !== host) continue;
       const over = end(host);
-      this.#host = this.#begin(over);
+      this.#host = this.#begin(over, down);
       return { over };
     }
   }
@@ -327,6 +348,13 @@ export class TestRuntime<U extends Definitions = Definitions> {
     this.#last = done.catch(() => {});
     return done;
   }
+}
+
+function downOf(options: EndOptions | undefined, method: string): number {
+  const given: object = options ?? {};
+  checkKeys(given, { place: `options of ${method}`, known: ["down"] });
+  const { down = 0 } = given as EndOptions;
+  return readDuration(down, `down of ${method}`);
 }
 
 function milliseconds(value: unknown, key: string): number {

@@ -105,7 +105,7 @@ impl Actor {
         let file = match self.store.file() {
             Some(file) => file,
             // The moment for which the author's side has to wait for the disk.
-            None => futures::executor::block_on(self.store.own_file(generation))?,
+            None => self.store.own_file_now(generation)?,
         };
         let file = file.turn(generation)?;
         // The commit of a turn may be left to another thread (`mod.rs`, invariant 2): the

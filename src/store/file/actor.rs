@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use super::Files;
 use super::alarm::Books;
+use super::lease::Lease;
 use super::routes::Sent;
 use super::schema;
 use super::slot::Slot;
@@ -17,7 +18,8 @@ use super::task::Task;
 use super::turn::Turn;
 use crate::ids::Generation;
 use crate::store::job::Reply;
-use crate::store::sql::{AlsoCommitted, SqlWork};
+use crate::store::mishaps::{Ordeal, Outcome};
+use crate::store::sql::{AlsoCommitted, SqlRan, SqlWork};
 use crate::store::{SharedStore, StoreError, WriteBatch, rows};
 
 /// The file of one actor. A handle: it counts as one on the store, and the file opens
@@ -25,6 +27,8 @@ use crate::store::{SharedStore, StoreError, WriteBatch, rows};
 #[derive(Clone)]
 pub struct ActorFile {
     slot: Arc<Slot>,
+    /// What its commits go through, in tests.
+    ordeal: Option<Ordeal>,
     /// Held, so that the store stays open.
     _store: Arc<SharedStore>,
 }
@@ -41,7 +45,12 @@ pub struct FileStats {
 
 impl ActorFile {
     pub(in crate::store) fn new(store: Arc<SharedStore>, slot: Arc<Slot>) -> Self {
-        Self { slot, _store: store }
+        Self { slot, ordeal: None, _store: store }
+    }
+
+    /// The same, whose commits meet what a test has planned.
+    pub(in crate::store) fn through(self, ordeal: Ordeal) -> Self {
+        Self { ordeal: Some(ordeal), ..self }
     }
 
     /// Takes the connection for a turn of this generation, on the JavaScript thread. What
@@ -57,7 +66,7 @@ impl ActorFile {
     /// [`StoreError::FileMissing`], [`StoreError::Down`] and [`StoreError::OutcomeUnknown`]
     /// when the file cannot be used.
     pub fn turn(&self, generation: Generation) -> Result<Turn, StoreError> {
-        self.slot.begin_turn(generation)
+        self.slot.begin_turn(generation).map(|turn| turn.through(self.ordeal.clone()))
     }
 
     /// Performs a step of an author's asynchronous statements on a thread of the store,
@@ -65,20 +74,17 @@ impl ActorFile {
     /// theirs is open, batches and readings of the actor wait. For a generation that has
     /// ended it is reported as [`StoreError::Stale`].
     pub fn perform(&self, generation: Generation, work: SqlWork) {
-        let slot = Arc::clone(&self.slot);
+        let (slot, ordeal) = (Arc::clone(&self.slot), self.ordeal.clone());
         self.send(Task::Run(Box::new(move |lease| {
             let lease = match lease {
                 Ok(lease) if slot.files.fence.is_current(slot.number, generation) => lease,
                 Ok(_) => return work.perform(Err(StoreError::Stale)).finish(drop),
                 Err(error) => return work.perform(Err(error)).finish(drop),
             };
-            let ran = work.perform(Ok(lease.session()));
-            if ran.is_broken() {
-                lease.fail("a statement ended in the unknown".to_owned(), None);
-                return ran.finish(drop);
+            match ordeal {
+                None => finish(&slot, lease, work.perform(Ok(lease.session()))),
+                Some(ordeal) => perform_through(&ordeal, &slot, lease, work),
             }
-            let commit = lease.committed();
-            ran.finish(|done| slot.wait_durable(commit, Reply::new(done)));
         })));
     }
 
@@ -165,6 +171,36 @@ impl ActorFile {
             drop(answer.send(ran));
         })));
         async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
+    }
+}
+
+/// Reports a step that ran.
+fn finish(slot: &Arc<Slot>, lease: &mut Lease, ran: SqlRan) {
+    if ran.is_broken() {
+        lease.fail("a statement ended in the unknown".to_owned(), None);
+        return ran.finish(drop);
+    }
+    let commit = lease.committed();
+    ran.finish(|done| slot.wait_durable(commit, Reply::new(done)));
+}
+
+/// Runs a step whose commits meet what a test has planned.
+fn perform_through(ordeal: &Ordeal, slot: &Arc<Slot>, lease: &mut Lease, work: SqlWork) {
+    let watch = ordeal.watch();
+    let asked = watch.clone();
+    if let Err(error) = lease.watch_commits(Some(Box::new(move || asked.refuses()))) {
+        return work.perform(Err(slot.database.fault(&error))).finish(drop);
+    }
+    let ran = work.perform(Ok(lease.session()));
+    if let Err(error) = lease.watch_commits(None) {
+        tracing::error!(%error, "a connection is watched for longer than its step");
+    }
+    match watch.end() {
+        Outcome::Plain => finish(slot, lease, ran),
+        Outcome::Failed(error) => finish(slot, lease, ran.failed_with(error)),
+        Outcome::Unheard(unheard) => unheard.keep(Box::new(move |_| {
+            ran.failed_with(StoreError::Closed).finish(drop);
+        })),
     }
 }
 

@@ -87,6 +87,14 @@ impl Lease {
         &self.slot
     }
 
+    /// Asks `hook` at each commit whether that fails; `None` asks nobody.
+    pub(super) fn watch_commits(
+        &mut self,
+        hook: Option<Box<dyn FnMut() -> bool + Send>>,
+    ) -> rusqlite::Result<()> {
+        self.connection.as_mut().map_or(Ok(()), |connection| connection.watch_commits(hook))
+    }
+
     /// The connection.
     pub(in crate::store) fn sqlite(&self) -> &Connection {
         &self.connection().sqlite

@@ -1,9 +1,13 @@
 //! Where work waits for a thread.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+
+/// As in the options of the store.
+type WaitsForTurn = Arc<dyn Fn() + Send + Sync>;
 
 /// Work in the order in which it came, for any number of threads.
 pub(super) struct Line<T> {
@@ -11,6 +15,8 @@ pub(super) struct Line<T> {
     state: Mutex<State<T>>,
     /// Told when there may be something to do.
     came: Condvar,
+    /// Called when something waits for its turn; absent where threads take it.
+    waits_for_turn: Option<WaitsForTurn>,
 }
 
 struct State<T> {
@@ -29,15 +35,20 @@ pub(super) enum Next<T> {
 }
 
 impl<T> Line<T> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(waits_for_turn: Option<WaitsForTurn>) -> Self {
         let state = State { work: VecDeque::new(), is_closed: false };
-        Self { state: Mutex::new(state), came: Condvar::new() }
+        Self { state: Mutex::new(state), came: Condvar::new(), waits_for_turn }
     }
 
     /// Adds work. Threads that end serve what they have added themselves.
     pub(super) fn push(&self, work: T) {
         self.state.lock().work.push_back(work);
-        self.came.notify_one();
+        match &self.waits_for_turn {
+            None => {
+                self.came.notify_one();
+            }
+            Some(waits) => waits(),
+        }
     }
 
     /// Waits for work, at most for `patience`.
@@ -59,6 +70,11 @@ impl<T> Line<T> {
                 }
             }
         }
+    }
+
+    /// The first that waits, if any does.
+    pub(super) fn take(&self) -> Option<T> {
+        self.state.lock().work.pop_front()
     }
 
     /// Ends the threads once nothing waits.

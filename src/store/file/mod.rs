@@ -9,6 +9,8 @@
 //! 2. A batch is durable before its callback hears `Ok`: COMMIT makes it atomic, a sync
 //!    thread makes it durable.
 //! 3. Threads are started with the first actor that has a file.
+//! 4. In a store that waits for its turn there are none: whoever gives it its turn does
+//!    their work, one thing at a time. It has no logs to copy and no disk to sync.
 //!
 //! The lock of the routes comes before those of the queue and of a slot; under it
 //! something is only put into a line.
@@ -34,6 +36,7 @@ mod slot;
 mod sync;
 mod task;
 mod turn;
+mod turns;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -55,6 +58,7 @@ pub(super) use self::task::Task;
 pub use self::turn::Turn;
 use super::connection::Database;
 use super::fence::Fence;
+use super::kept::KeptFile;
 use super::options::{StoreObserver, StoreOptions};
 use super::place::FileName;
 use super::queue::Queue;
@@ -71,6 +75,8 @@ pub(super) struct Files {
     faults: FileFaults,
     /// `None` in memory, where each actor that has "a file" has a database of its own.
     folder: Option<ActorsFolder>,
+    /// Whether what is to be done waits for [`Files::serve_one`] (invariant 4).
+    by_turns: bool,
     store: Arc<Database>,
     queue: Arc<Queue>,
     fence: Arc<Fence>,
@@ -124,6 +130,7 @@ impl Files {
             limits: options.files.clone(),
             faults: options.file_faults.clone(),
             folder,
+            by_turns: options.waits_for_turn.is_some(),
             store,
             queue,
             fence,
@@ -131,8 +138,8 @@ impl Files {
             waiting_bytes: AtomicUsize::new(0),
             limit_bytes: options.limits.queue_bytes,
             routes: RwLock::new(routes),
-            ready: Line::new(),
-            syncs: Line::new(),
+            ready: Line::new(options.waits_for_turn.clone()),
+            syncs: Line::new(options.waits_for_turn.clone()),
             open: Mutex::default(),
             may_have_room: Condvar::new(),
             has_rest: AtomicBool::new(false),
@@ -142,20 +149,24 @@ impl Files {
         })
     }
 
+    /// Whether the rows of a file are gone with its connection.
     pub(super) fn is_memory(&self) -> bool {
-        self.folder.is_none()
+        *self.store == Database::Memory
     }
 
     fn database(&self, name: FileName) -> Database {
-        match &self.folder {
-            Some(folder) => Database::File(folder.path(name)),
-            None => Database::Memory,
+        match (&self.folder, &*self.store) {
+            (Some(folder), _) => Database::File(folder.path(name)),
+            (None, Database::Kept(of)) => Database::KeptFile(KeptFile { of: of.clone(), name }),
+            (None, _) => Database::Memory,
         }
     }
 
     fn remove(&self, name: FileName) {
-        if let Some(folder) = &self.folder {
-            folder.remove(name);
+        match (&self.folder, &*self.store) {
+            (Some(folder), _) => folder.remove(name),
+            (None, Database::Kept(memory)) => memory.remove_file(name),
+            (None, _) => {}
         }
     }
 
@@ -176,6 +187,9 @@ impl Files {
 
     /// Starts the threads unless they run (invariant 3).
     fn start_threads(self: &Arc<Self>) -> Result<(), StoreError> {
+        if self.by_turns {
+            return Ok(());
+        }
         let mut threads = self.threads.lock();
         if threads.is_some() {
             return Ok(());
@@ -220,6 +234,7 @@ impl Files {
     pub(super) fn close(&self) {
         self.refuse_more();
         let threads = self.threads.lock().take();
+        while self.serve_one() {}
         self.ready.close();
         if let Some(threads) = threads {
             join(threads.pool);

@@ -43,6 +43,14 @@ impl FileConnection {
         Ok(Self { write: WriteConnection::watch(sqlite)?, user })
     }
 
+    /// Asks `hook` at each commit whether that fails; `None` asks nobody.
+    pub(super) fn watch_commits(
+        &mut self,
+        hook: Option<Box<dyn FnMut() -> bool + Send>>,
+    ) -> rusqlite::Result<()> {
+        self.write.sqlite.commit_hook(hook)
+    }
+
     /// Closes without copying the log: what is in it, recovery shall decide.
     pub(super) fn abandon(self) {
         self.write.abandon();
@@ -89,11 +97,13 @@ pub(super) fn open_any(database: &Database) -> Result<FileConnection, StoreError
         Database::Memory => Connection::open_in_memory_with_flags(
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )
-        .and_then(|sqlite| {
-            sqlite.execute_batch("PRAGMA foreign_keys=OFF")?;
-            FileConnection::new(sqlite)
-        }),
-        Database::Kept(memory) => memory.connect().and_then(FileConnection::new),
+        .and_then(in_memory),
+        Database::Kept(memory) => memory.connect().and_then(in_memory),
+        Database::KeptFile(file) => match file.connect() {
+            Ok(None) => return Err(StoreError::FileMissing { path: database.label() }),
+            Ok(Some(sqlite)) => in_memory(sqlite),
+            Err(error) => Err(error),
+        },
         Database::File(path) => {
             if !path.exists() {
                 return Err(StoreError::FileMissing { path: database.label() });
@@ -105,6 +115,13 @@ pub(super) fn open_any(database: &Database) -> Result<FileConnection, StoreError
     connection.sqlite.set_prepared_statement_cache_capacity(STATEMENTS);
     schema::migrate(&connection.sqlite, database)?;
     Ok(connection)
+}
+
+/// With what authors notice of the settings of a file.
+fn in_memory(sqlite: Connection) -> rusqlite::Result<FileConnection> {
+    sqlite.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    sqlite.execute_batch("PRAGMA foreign_keys=OFF; PRAGMA temp_store=MEMORY;")?;
+    FileConnection::new(sqlite)
 }
 
 fn open_file(path: &Path) -> rusqlite::Result<FileConnection> {

@@ -73,6 +73,9 @@ impl Files {
 
     /// A file without rows under a name that nothing has.
     fn create_file(&self, mut name: FileName) -> Result<FileName, StoreError> {
+        if let Database::Kept(memory) = &*self.store {
+            return memory.create_file(name).map(|()| name);
+        }
         let Some(folder) = &self.folder else { return Ok(name) };
         let failed = |name: FileName, error: std::io::Error| {
             let path = folder.path(name).display().to_string();
@@ -127,7 +130,7 @@ impl Files {
         })?;
         copied?;
         self.pass(slot, PromotionStep::Copied)?;
-        if !self.is_memory() {
+        if self.folder.is_some() {
             let log = sync::open_log(&slot.database)
                 .and_then(|log| sync::sync_log(slot, Some(log)))
                 .map_err(|error| StoreError::Io {
@@ -145,7 +148,7 @@ impl Files {
             change: PlaceChange::MoveToFile { generation, n: slot.name.n },
             reply: Reply::new(Box::new(move |result| drop(answer.send(result)))),
         });
-        answered.recv().unwrap_or(Err(StoreError::Closed))?;
+        self.hear(&answered)?;
         // It happened: nothing after it may take it back.
         if let Err(error) = self.pass(slot, PromotionStep::Switched) {
             tracing::debug!(%error, "a promotion cannot fail after its switch");
@@ -157,7 +160,7 @@ impl Files {
     pub(super) fn wait_for_the_last_batch(&self) -> Result<(), StoreError> {
         let (answer, answered) = mpsc::channel();
         self.queue.push_read(Box::new(move |sqlite| drop(answer.send(sqlite.map(drop)))));
-        answered.recv().unwrap_or(Err(StoreError::Closed))
+        self.hear(&answered)
     }
 
     fn pass(&self, slot: &Slot, step: PromotionStep) -> Result<(), StoreError> {
@@ -243,7 +246,7 @@ impl Files {
             Some(readers) => readers.read(read),
             None => self.queue.push_read(read),
         }
-        answered.recv().unwrap_or(Err(StoreError::Closed))
+        self.hear(&answered)
     }
 }
 

@@ -153,6 +153,13 @@ impl Slot {
     }
 
     pub(super) fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        if self.files.by_turns {
+            // Nobody else is going to do it.
+            let helped = MutexGuard::unlocked(&mut state, || self.files.help());
+            if helped {
+                return state;
+            }
+        }
         self.freed.wait(&mut state);
         state
     }

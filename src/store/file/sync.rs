@@ -54,7 +54,7 @@ pub(super) fn open_log(database: &Database) -> io::Result<Arc<File>> {
 }
 
 impl Slot {
-    fn sync(self: &Arc<Self>) {
+    pub(super) fn sync(self: &Arc<Self>) {
         let (number, log) = {
             let mut state = self.lock();
             state.sync = Sync::Running;

@@ -18,6 +18,7 @@ use super::slot::{Holder, Slot, State};
 use super::task::{self, Task};
 use crate::ids::Generation;
 use crate::store::job::Reply;
+use crate::store::mishaps::Ordeal;
 use crate::store::sql::{SqlError, SqlSession, TurnConnection};
 use crate::store::{CommitDone, StoreError, WriteBatch};
 
@@ -27,6 +28,8 @@ use crate::store::{CommitDone, StoreError, WriteBatch};
 pub struct Turn {
     /// `None` once the turn is committed.
     lease: Option<Lease>,
+    /// What its commit goes through, in tests.
+    ordeal: Option<Ordeal>,
 }
 
 /// A turn whose commit waits for the directory.
@@ -69,6 +72,21 @@ impl Turn {
     /// here and now; `done` hears once it is durable, or why nothing of it was
     /// committed. An empty batch of the turn's generation commits the statements alone.
     pub fn commit(mut self, batch: WriteBatch, done: CommitDone) {
+        match self.ordeal.take() {
+            None => self.commit_here(batch, done),
+            Some(ordeal) => {
+                ordeal.meet(batch.fails_generation, done, |done| self.commit_here(batch, done));
+            }
+        }
+    }
+
+    /// The same, whose commit meets what a test has planned.
+    pub(super) fn through(mut self, ordeal: Option<Ordeal>) -> Self {
+        self.ordeal = ordeal;
+        self
+    }
+
+    fn commit_here(mut self, batch: WriteBatch, done: CommitDone) {
         let reply = Reply::new(done);
         let Some(mut lease) = self.lease.take() else { return };
         if batch.alarm.is_none() {
@@ -198,7 +216,7 @@ impl Slot {
                 return Err(error);
             }
         }
-        Ok(Turn { lease: Some(lease) })
+        Ok(Turn { lease: Some(lease), ordeal: None })
     }
 
     fn lease_for_turn(self: &Arc<Self>) -> Result<(Lease, Vec<Task>), StoreError> {

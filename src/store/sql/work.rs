@@ -135,6 +135,14 @@ impl SqlRan {
         matches!(self.ran, Ran::Broken(_))
     }
 
+    /// The same step, as failed with `error` if it did.
+    pub fn failed_with(mut self, error: StoreError) -> Self {
+        if let Ran::Whole { result: result @ Err(_), .. } = &mut self.ran {
+            *result = Err(error.into());
+        }
+        self
+    }
+
     /// Reports the step. `when_durable` is called once if somebody waits for what the
     /// connection has committed so far; what it is given is to be called when that is on
     /// the disk, on any thread.
