@@ -12,7 +12,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use files::*;
-use greenroom::store::{RowOp, StoreError};
+use greenroom::store::{Existing, RowOp, StoreError};
 use rusqlite::Connection;
 use support::*;
 
@@ -39,7 +39,7 @@ fn a_copy_of_a_small_actor_has_its_rows_and_is_one_file() {
     bench.save(1, "another's").unwrap();
     bench.put(0, "k", "v").unwrap();
 
-    wait(bench.store.export(bench.actors[0].0, path.clone())).unwrap();
+    wait(bench.store.export(bench.actors[0].0, path.clone(), Existing::Refuse)).unwrap();
 
     assert_eq!(names(out.path()), ["copy.db"]);
     assert_eq!(state_in(&path), "mine");
@@ -57,7 +57,7 @@ fn a_copy_of_a_file_has_the_tables_of_its_author_and_is_one_file() {
     turn.execute("INSERT INTO t VALUES ('author')").unwrap();
     bench.commit_turn(0, turn, "mine").wait().unwrap();
 
-    wait(bench.store.export(bench.actors[0].0, path.clone())).unwrap();
+    wait(bench.store.export(bench.actors[0].0, path.clone(), Existing::Refuse)).unwrap();
 
     assert_eq!(names(out.path()), ["copy.db"]);
     assert_eq!(state_in(&path), "mine");
@@ -76,7 +76,7 @@ fn an_actor_goes_on_while_it_is_copied_and_the_copy_is_one_moment_of_it() {
         bench.write(0, vec![RowOp::PutKv { key, value }]).unwrap();
     }
 
-    let export = bench.store.export(bench.actors[0].0, path.clone());
+    let export = bench.store.export(bench.actors[0].0, path.clone(), Existing::Refuse);
     let mut sent = Vec::new();
     for n in 0..100 {
         let state = RowOp::PutState(Bytes::from(format!("{n}")));
@@ -107,7 +107,11 @@ fn a_copy_waits_for_a_transaction_that_spans_turns_and_has_nothing_of_it() {
     let generation = bench.actors[0].1;
     wait(bench.file(0).execute(generation, "BEGIN; CREATE TABLE t (x)")).unwrap().unwrap();
 
-    let mut export = tokio_test::task::spawn(bench.store.export(bench.actors[0].0, path.clone()));
+    let mut export = tokio_test::task::spawn(bench.store.export(
+        bench.actors[0].0,
+        path.clone(),
+        Existing::Refuse,
+    ));
     bench.others_run();
     assert!(export.poll().is_pending());
     wait(bench.file(0).execute(generation, "ROLLBACK")).unwrap().unwrap();
@@ -129,7 +133,7 @@ fn a_copy_replaces_an_older_one_and_what_an_attempt_left() {
     std::fs::write(out.path().join("copy.db.tmp-wal"), "left").unwrap();
     bench.save(0, "mine").unwrap();
 
-    wait(bench.store.export(bench.actors[0].0, path.clone())).unwrap();
+    wait(bench.store.export(bench.actors[0].0, path.clone(), Existing::Replace)).unwrap();
 
     assert_eq!(names(out.path()), ["copy.db"]);
     assert_eq!(state_in(&path), "mine");
@@ -142,13 +146,14 @@ fn a_copy_that_cannot_be_made_leaves_nothing_and_says_why() {
     let nowhere = out.path().join("missing/copy.db");
 
     for n in [0, 1] {
-        let refused = wait(bench.store.export(bench.actors[n].0, nowhere.clone()));
+        let refused =
+            wait(bench.store.export(bench.actors[n].0, nowhere.clone(), Existing::Refuse));
         assert!(matches!(refused, Err(StoreError::Io { .. })), "{refused:?}");
     }
     for n in [0, 1] {
         wait(bench.store.destroy(bench.actors[n].0)).unwrap();
         let path = out.path().join("copy.db");
-        let gone = wait(bench.store.export(bench.actors[n].0, path));
+        let gone = wait(bench.store.export(bench.actors[n].0, path, Existing::Refuse));
         assert_eq!(gone, Err(StoreError::NotFound));
     }
     assert!(names(out.path()).is_empty());
@@ -164,7 +169,11 @@ fn a_copy_shows_nothing_before_it_is_durable() {
     let sent = bench.send(0, "a");
     assert_eq!(bench.state(0).unwrap(), "a");
 
-    let mut export = tokio_test::task::spawn(bench.store.export(bench.actors[0].0, path.clone()));
+    let mut export = tokio_test::task::spawn(bench.store.export(
+        bench.actors[0].0,
+        path.clone(),
+        Existing::Refuse,
+    ));
     assert!(export.poll().is_pending());
     assert!(!path.exists());
     bench.faults.fail_syncs(1);

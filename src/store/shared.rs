@@ -9,7 +9,6 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -21,6 +20,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::actor::Actor;
 use super::connection::Database;
+use super::copy::Copies;
 use super::fence::Fence;
 use super::file::{self, ActorFile, ActorsFolder, FileStats, Files, Surroundings};
 use super::folder::Folder;
@@ -58,6 +58,8 @@ pub(super) struct Shared {
     pub(super) fence: Arc<Fence>,
     pub(super) files: Arc<Files>,
     pub(super) counters: Counters,
+    /// Copies of the shared database that are being made. Changed, and locked, by the writer.
+    pub(super) copies: Mutex<Copies>,
     /// `None` in memory, where the writer reads.
     pub(super) readers: Option<Arc<Readers>>,
     /// Whether the folder has been freed; set by the writer.
@@ -130,6 +132,7 @@ impl SharedStore {
             fence,
             files,
             counters: Counters::default(),
+            copies: Mutex::default(),
             readers,
             closed: watch::Sender::new(false),
         });
@@ -302,27 +305,6 @@ impl SharedStore {
         futures::executor::block_on(self.promote(number, generation))
     }
 
-    /// Copies an actor to `path`, a database file of its own that holds one moment of it;
-    /// a file of that name is replaced. The actor goes on meanwhile. The copy is there
-    /// whole and durable, or not at all.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::NotFound`] for an actor that is gone, else what the disk said.
-    pub fn export(
-        &self,
-        number: ActorNumber,
-        path: PathBuf,
-    ) -> BoxFuture<'static, Result<(), StoreError>> {
-        let (answer, answered) = oneshot::channel();
-        let files = Arc::clone(&self.shared.files);
-        let done = Reply::new(Box::new(move |result| drop(answer.send(result))));
-        match self.shared.files.on_pool(move || files.export(number, path, done)) {
-            Ok(()) => received(answered),
-            Err(error) => async move { Err(error) }.boxed(),
-        }
-    }
-
     /// Reads in their files the alarms that the directory does not know, because the
     /// process ended while their actors were awake, and tells the directory. Called once
     /// after opening, before the alarms are read; returns how many there were. One whose
@@ -482,7 +464,7 @@ impl Shared {
     }
 }
 
-fn received<T: Send + 'static>(
+pub(super) fn received<T: Send + 'static>(
     answered: oneshot::Receiver<Result<T, StoreError>>,
 ) -> BoxFuture<'static, Result<T, StoreError>> {
     async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()

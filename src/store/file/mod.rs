@@ -14,12 +14,14 @@
 //! something is only put into a line.
 
 mod actor;
+mod adopt;
 mod alarm;
 mod export;
 mod faults;
 mod folder;
 mod gate;
 mod image;
+mod import;
 mod keep;
 mod lease;
 mod limits;
@@ -42,8 +44,8 @@ use std::thread::JoinHandle;
 use parking_lot::{Condvar, Mutex, RwLock};
 
 pub use self::actor::{ActorFile, FileStats};
-pub use self::faults::{FileFaults, FileStep, PromotionStep};
-pub(super) use self::folder::ActorsFolder;
+pub use self::faults::{FileFaults, FileStep, ImportStep, PromotionStep};
+pub(super) use self::folder::{ActorsFolder, beside};
 pub use self::limits::FileLimits;
 use self::line::Line;
 pub(super) use self::open::configure;
@@ -140,6 +142,10 @@ impl Files {
             checkpoints: AtomicU64::new(0),
             threads: Mutex::default(),
         })
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     pub(super) fn is_memory(&self) -> bool {
