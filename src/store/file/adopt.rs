@@ -9,6 +9,7 @@
 //!    number of the actor. So what was claimed and not finished is found as after a crash.
 
 use rusqlite::config::DbConfig;
+use rusqlite::ffi::ErrorCode;
 use rusqlite::{Connection, params};
 
 use super::schema;
@@ -74,9 +75,10 @@ pub(super) fn check_version(sqlite: &Connection, source: &Database) -> Result<us
 
 /// What an error means while nothing is known of the file.
 fn not_ours(source: &Database, error: &rusqlite::Error) -> StoreError {
+    let is_none = error.sqlite_error_code() == Some(ErrorCode::NotADatabase);
     match source.fault(error) {
-        StoreError::Corrupt { path, reason } => StoreError::NotAnActor { path, reason },
-        StoreError::Sqlite { reason } => StoreError::NotAnActor { path: source.label(), reason },
+        StoreError::Corrupt { reason, .. } if is_none => foreign(source, &reason),
+        StoreError::Sqlite { reason } => foreign(source, &reason),
         other => other,
     }
 }

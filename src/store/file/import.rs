@@ -2,16 +2,13 @@
 //!
 //! # Invariants
 //!
-//! 1. The source is read in one transaction and never written.
-//! 2. The actor's file is complete and durable before the directory names it. Until then
+//! 1. The actor's file is complete and durable before the directory names it. Until then
 //!    nobody knows the actor, and a start sweeps what was made for it.
-//! 3. The number that the file has is durably taken before, so no other actor gets it.
-//! 4. When the last commit is in doubt, the directory decides once the store is open again.
+//! 2. The number that the file has is durably taken before, so no other actor gets it.
+//! 3. When the last commit is in doubt, the directory decides once the store is open again.
 
-use std::fs::{self, Metadata};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
-use std::time::SystemTime;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -19,26 +16,13 @@ use super::alarm::Books;
 use super::faults::ImportStep;
 use super::lease::Lease;
 use super::slot::{Holder, Slot};
+use super::source::Source;
 use super::{Files, Route, adopt, open};
 use crate::store::connection::Database;
-use crate::store::copy::{Copied, PageCopy};
 use crate::store::job::{Adopted, Created, Reply, Write};
 use crate::store::place::{self, FileName};
 use crate::store::target::fault;
 use crate::store::{ActorNumber, ActorRow, NewActor, Place, StoreError, directory};
-
-/// What tells a file from the same file after somebody changed it.
-#[derive(PartialEq, Eq)]
-struct Mark {
-    len: u64,
-    modified: Option<SystemTime>,
-}
-
-impl Mark {
-    fn of(metadata: &Metadata) -> Self {
-        Self { len: metadata.len(), modified: metadata.modified().ok() }
-    }
-}
 
 impl Files {
     /// Makes an actor from a file, on this thread of the pool. Its input is that of the
@@ -205,38 +189,7 @@ fn copy_whole(
     to: Connection,
     number: ActorNumber,
 ) -> Result<(Connection, Option<i64>), StoreError> {
-    let database = Database::File(source.to_owned());
-    let in_source = |error: rusqlite::Error| database.fault(&error);
-    let metadata = fs::metadata(source).map_err(|error| fault(source, &error))?;
-    if !metadata.is_file() {
-        let (path, reason) = (database.label(), "it is no regular file".to_owned());
-        return Err(StoreError::NotAnActor { path, reason });
-    }
-    let before = Mark::of(&metadata);
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let from = Connection::open_with_flags(source, flags).map_err(in_source)?;
-    adopt::distrust(&from).map_err(in_source)?;
-    // Invariant 1. What other programs write with SQLite waits, or is not seen.
-    from.execute_batch("PRAGMA busy_timeout=0; BEGIN").map_err(in_source)?;
-    adopt::check_version(&from, &database)?;
-    let copy = PageCopy::begin(&from, to).map_err(in_source)?;
-    let copied = loop {
-        match copy.step() {
-            Ok(Copied::Part) => {}
-            Ok(Copied::Whole | Copied::Ended) => break Ok(copy.take()),
-            Err(error) => {
-                drop(copy.take());
-                break Err(in_source(error));
-            }
-        }
-    };
-    let copied = copied?.ok_or(StoreError::Closed)?;
-    let alarm = adopt::adopt(&copied, &database, number)?;
-    from.close().map_err(|(_, error)| in_source(error))?;
-    // One that copied over it did not ask SQLite.
-    let after = fs::metadata(source).map_err(|error| fault(source, &error))?;
-    if Mark::of(&after) != before {
-        return Err(StoreError::Changed { path: database.label() });
-    }
+    let copied = Source::open(source)?.copy_into(to)?;
+    let alarm = adopt::adopt(&copied, &Database::File(source.to_owned()), number)?;
     Ok((copied, alarm))
 }

@@ -33,6 +33,7 @@ mod routes;
 mod schema;
 mod serve;
 mod slot;
+mod source;
 mod sync;
 mod task;
 mod turn;
