@@ -219,6 +219,23 @@ fn a_copy_ends_with_its_store_and_leaves_nothing() {
     restored(&bench.path, 1);
 }
 
+#[test]
+fn a_copy_without_the_file_of_an_actor_is_none() {
+    let (bench, (_out, path)) = (Files::new(3), target());
+    for n in 0..3 {
+        bench.promote(n).unwrap();
+    }
+    let dir = bench.close();
+    let file = dir.path().join("actors").join(format!("{}.1.db", id(1)));
+    std::fs::remove_file(&file).unwrap();
+    let bench = Files::open(dir, 3, limits());
+
+    let failed = backup(&bench, &path).unwrap_err();
+
+    assert_eq!(failed, StoreError::FileMissing { path: file.display().to_string() });
+    assert!(!path.exists());
+}
+
 /// Actors whose state and row of SQL are the same number, that get files, end and come
 /// while the copies are made.
 #[test]

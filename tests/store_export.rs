@@ -12,6 +12,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use files::*;
+use greenroom::store::faults::CommitFault;
 use greenroom::store::{Existing, RowOp, StoreError};
 use rusqlite::Connection;
 use support::*;
@@ -183,4 +184,65 @@ fn a_copy_shows_nothing_before_it_is_durable() {
     sent.wait().unwrap_err();
     assert!(refused.is_err(), "what was copied may be lost");
     assert!(!path.exists());
+}
+
+/// An actor of 10 MB, and a copy of it that has begun.
+fn begun(bench: &Files, path: &Path) -> impl Future<Output = Result<(), StoreError>> + use<> {
+    bench.promote(0).unwrap();
+    for n in 0..200 {
+        let (key, value) = (Bytes::from(format!("{n}")), Bytes::from(vec![7; 50_000]));
+        bench.write(0, vec![RowOp::PutKv { key, value }]).unwrap();
+    }
+    wait(bench.file(0).execute(bench.actors[0].1, "PRAGMA foreign_keys = ON")).unwrap().unwrap();
+    let export = bench.store.export(bench.actors[0].0, path.to_owned(), Existing::Refuse);
+    until("it has begun", || path.with_extension("db.tmp").exists());
+    export
+}
+
+#[test]
+fn a_copy_begins_anew_when_a_generation_begins_on_a_new_connection() {
+    let (bench, out) = (Files::new(1), tempfile::tempdir().unwrap());
+    let path = out.path().join("copy.db");
+    let export = begun(&bench, &path);
+
+    let generation = bench.store.open_generation(bench.actors[0].0);
+    bench.load(0);
+    save(&bench.store, bench.actors[0].0, generation, "next").unwrap();
+    wait(export).unwrap();
+
+    assert_eq!(names(out.path()), ["copy.db"]);
+    assert_eq!(state_in(&path), "next");
+    assert_eq!(bench.store.file_stats().open, 1);
+}
+
+#[test]
+fn a_copy_begins_anew_when_a_commit_in_doubt_closes_the_file() {
+    let (bench, out) = (Files::new(1), tempfile::tempdir().unwrap());
+    let path = out.path().join("copy.db");
+    let export = begun(&bench, &path);
+
+    bench.faults.fail_commit(CommitFault::SyncFailed { kept: true });
+    bench.save(0, "in doubt").unwrap_err();
+    wait(export).unwrap();
+
+    assert_eq!(text(&path, "PRAGMA integrity_check"), "ok");
+    let keys = text(&path, "SELECT CAST(count(*) AS TEXT) FROM _rivet_user_kv");
+    assert_eq!(keys, "200");
+    let number = bench.actors[0].0;
+    save(&bench.store, number, bench.store.open_generation(number), "after").unwrap();
+}
+
+#[test]
+fn a_copy_of_an_actor_that_ends_meanwhile_leaves_nothing() {
+    let (bench, out) = (Files::new(1), tempfile::tempdir().unwrap());
+    let path = out.path().join("copy.db");
+    let export = begun(&bench, &path);
+
+    wait(bench.store.destroy(bench.actors[0].0)).unwrap();
+
+    // It may have been through.
+    if let Err(error) = wait(export) {
+        assert_eq!(error, StoreError::NotFound);
+        assert!(names(out.path()).is_empty());
+    }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::connection::Database;
-use super::copy::{Copied, PageCopy};
+use super::copy::{self, Copied, PageCopy};
 use super::folder::{ACTORS_FOLDER, DATABASE_FILE, create_durably, sync_directory};
 use super::job::Reply;
 use super::place::FileName;
@@ -54,7 +54,8 @@ pub struct Backup {
 pub(super) fn make(shared: &Arc<Shared>, folder: &Path) -> Result<Backup, StoreError> {
     let folder = EmptyFolder::take(folder)?;
     let target = Target::new(folder.path.join(DATABASE_FILE), Existing::Refuse)?;
-    let made = target.end(fill(shared, &folder, &target));
+    let made = fill(shared, &folder, &target);
+    let made = target.end(made);
     if made.is_err() {
         folder.clear();
     }
@@ -101,21 +102,21 @@ fn try_copy_database(
     shared: &Arc<Shared>,
     target: &Target,
 ) -> Result<Option<Connection>, StoreError> {
-    let to = target.open()?;
+    let (to, target) = (target.open()?, target.database());
     let copies = Arc::clone(shared);
-    let copy = by_writer(shared, move |sqlite| {
-        let copy = PageCopy::begin(sqlite, to)?;
+    let copy = by_writer(shared, move |sqlite, database| {
+        let copy = PageCopy::begin(sqlite, to).map_err(|error| database.fault(&error))?;
         copies.copies.lock().add(&copy);
         Ok(copy)
     })?;
     loop {
-        let own = Arc::clone(&copy);
-        let copied = by_writer(shared, move |_| match own.step() {
+        let (own, target) = (Arc::clone(&copy), target.clone());
+        let copied = by_writer(shared, move |_, database| match own.step() {
             Ok(Copied::Part) => Ok(None),
             Ok(Copied::Whole | Copied::Ended) => Ok(Some(own.take())),
             Err(error) => {
                 drop(own.take());
-                Err(error)
+                Err(copy::fault(&error, database, &target))
             }
         })?;
         if let Some(copied) = copied {
@@ -127,13 +128,12 @@ fn try_copy_database(
 /// Has the writer do something with its connection, and waits for it.
 fn by_writer<T: Send + 'static>(
     shared: &Arc<Shared>,
-    run: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    run: impl FnOnce(&Connection, &Database) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let (answer, answered) = mpsc::channel();
     let database = Arc::clone(&shared.database);
     shared.queue.push_read(Box::new(move |sqlite| {
-        let result = sqlite.and_then(|sqlite| run(sqlite).map_err(|error| database.fault(&error)));
-        drop(answer.send(result));
+        drop(answer.send(sqlite.and_then(|sqlite| run(sqlite, &database))));
     }));
     answered.recv().unwrap_or(Err(StoreError::Closed))
 }
@@ -221,7 +221,10 @@ impl Copies<'_> {
     }
 
     fn has_ended(&self, number: ActorNumber) -> Result<bool, StoreError> {
-        by_writer(self.shared, move |sqlite| directory::exists(sqlite, number)).map(|is| !is)
+        by_writer(self.shared, move |sqlite, database| {
+            directory::exists(sqlite, number).map_err(|error| database.fault(&error))
+        })
+        .map(|is_there| !is_there)
     }
 }
 

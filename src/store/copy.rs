@@ -13,7 +13,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use rusqlite::ffi::ErrorCode;
 use rusqlite::{Connection, ffi};
+
+use super::StoreError;
+use super::connection::Database;
 
 /// Pages that one step copies: 256 KiB, well below a millisecond.
 const STEP_PAGES: i32 = 64;
@@ -64,6 +68,14 @@ impl PageCopy {
 
     fn is_running(&self) -> bool {
         self.running.lock().is_some()
+    }
+}
+
+/// What an error of a step means: only the copy is written.
+pub(super) fn fault(error: &rusqlite::Error, from: &Database, to: &Database) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => to.fault(error),
+        _ => from.fault(error),
     }
 }
 

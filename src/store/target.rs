@@ -199,8 +199,9 @@ impl Target {
         Ok(())
     }
 
-    /// Deletes what is not finished if the copy failed.
-    pub(super) fn end<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Deletes what is not finished if the copy failed. Before anybody hears of the end: who
+    /// does may want the same target again.
+    pub(super) fn end<T>(self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if result.is_err()
             && let Err(error) = self.clear()
         {
@@ -227,7 +228,8 @@ mod tests {
         let target = Target::new(path.to_owned(), existing)?;
         let copied = target.open()?;
         copied.execute_batch("CREATE TABLE t (x)").unwrap();
-        target.end(target.finish(copied))
+        let finished = target.finish(copied);
+        target.end(finished)
     }
 
     #[test]
@@ -252,7 +254,8 @@ mod tests {
         let copied = target.open().unwrap();
         fs::write(&path, "mine").unwrap();
 
-        let refused = target.end(target.finish(copied)).unwrap_err();
+        let finished = target.finish(copied);
+        let refused = target.end(finished).unwrap_err();
 
         assert_eq!(refused, StoreError::Exists { path: path.display().to_string() });
         assert_eq!(fs::read(&path).unwrap(), b"mine");

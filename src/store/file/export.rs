@@ -16,12 +16,12 @@ use rusqlite::Connection;
 use super::Files;
 use super::image::image;
 use super::pool::Job;
-use super::promote::copy;
+use super::promote;
 use super::routes::Sent;
 use super::schema;
 use super::slot::Slot;
 use super::task::Task;
-use crate::store::copy::{Copied, PageCopy};
+use crate::store::copy::{self, Copied, PageCopy};
 use crate::store::job::Reply;
 use crate::store::target::Target;
 use crate::store::{ActorNumber, Place, StoreError, directory};
@@ -46,7 +46,7 @@ impl Files {
             Ok(None) => match self.export_small(number, &target) {
                 // It left while it was copied, and its rows may have been swept.
                 Ok(Exit::Moved) => self.export(number, target, done),
-                Ok(Exit::Copied(alarm)) => done.send(Ok(alarm)),
+                Ok(Exit::Copied(alarm)) => done.send(target.end(Ok(alarm))),
                 Err(error) => done.send(target.end(Err(error))),
             },
             Ok(Some(slot)) => {
@@ -67,7 +67,7 @@ impl Files {
                 row.ok_or(StoreError::NotFound)
             };
             find()?;
-            copy(sqlite, store, &copied, &database, number)?;
+            promote::copy(sqlite, store, &copied, &database, number)?;
             Ok((copied, find()?))
         })?;
         self.note(&row);
@@ -141,7 +141,8 @@ impl Copying {
     }
 
     fn try_step(&mut self, from: &Connection) -> Result<Copied, StoreError> {
-        let fault = |error: rusqlite::Error| self.slot.database.fault(&error);
+        let (source, copied) = (&self.slot.database, self.target.database());
+        let fault = |error: rusqlite::Error| copy::fault(&error, source, &copied);
         let copy = match &self.copy {
             Some(copy) => copy,
             None => {
@@ -156,7 +157,8 @@ impl Copying {
 
     fn give_up(self, error: StoreError) {
         self.rest();
-        self.done.send(self.target.end(Err(error)));
+        let Self { target, done, .. } = self;
+        done.send(target.end(Err(error)));
     }
 
     /// Everything is copied; waits until it is durable in the file, too (invariant 1).
