@@ -43,6 +43,7 @@ mod rows;
 mod schedule;
 mod schema;
 mod shared;
+mod shared_files;
 mod sql;
 mod stats;
 mod target;
