@@ -30,8 +30,8 @@ use super::{ActorNumber, ActorRow, ListFilter, StoreError, directory, place};
 use crate::ids::ActorKey;
 use crate::time::Instant;
 
-/// How many files are copied at a time.
-const AT_ONCE: usize = 4;
+/// How many files are copied at a time: some threads of the pool stay free for actors.
+const AT_ONCE: usize = 2;
 /// How many rows of the copied directory are read at a time.
 const SLICE: u32 = 1_000;
 /// How often the log hears how far it is.
