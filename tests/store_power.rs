@@ -39,6 +39,8 @@ const SHORT_LIVED: u64 = 100;
 const CAME: u64 = 200;
 /// Where the copies are, within the folder.
 const COPIES: &str = "copies";
+/// Where the copies of all actors are.
+const BACKUPS: &str = "backups";
 
 /// Few open files, so that they close and open all the time; short logs, so that they
 /// begin anew.
@@ -94,6 +96,11 @@ fn works_while_it_is_recorded() {
             // Now a small one, now one that has a file.
             let of = if number % 2 == 0 { 0 } else { ACTORS - 1 };
             copy_and_come(&files, of, CAME + u64::try_from(number).unwrap(), &acks);
+        }
+        if number % 25 == 0 {
+            let path = files.path.join(BACKUPS).join(number.to_string());
+            wait(files.store.backup(path)).unwrap();
+            acks.say(&format!("backup {number} 0"));
         }
         if number % 15 == 0 {
             wait(files.actor(0).rest()).unwrap();
@@ -208,6 +215,7 @@ struct Acknowledged {
     gone: Vec<u64>,
     copied: Vec<u64>,
     came: Vec<u64>,
+    backups: Vec<u64>,
 }
 
 fn acknowledged(written: &[u8]) -> Acknowledged {
@@ -224,6 +232,7 @@ fn acknowledged(written: &[u8]) -> Acknowledged {
             ["gone", n, _] => all.gone.push(n.parse().unwrap()),
             ["copy", n, _] => all.copied.push(n.parse().unwrap()),
             ["came", n, _] => all.came.push(n.parse().unwrap()),
+            ["backup", n, _] => all.backups.push(n.parse().unwrap()),
             _ => panic!("{line:?}"),
         }
     }
@@ -275,6 +284,7 @@ fn check(folder: &Path, acknowledged: &Acknowledged, what: &str) {
         assert!(!is_left, "{what}: a file of {n} is left");
     }
     check_copies(folder, acknowledged, what);
+    check_backups(folder, acknowledged, what);
     check_those_who_came(&files, acknowledged, what);
     // Life goes on.
     for n in 0..ACTORS {
@@ -303,6 +313,30 @@ fn check_copies(folder: &Path, acknowledged: &Acknowledged, what: &str) {
         let state = read("SELECT trim(CAST(state AS TEXT)) FROM _rivet_actor_state");
         let last = read("SELECT CAST(value AS TEXT) FROM _rivet_user_kv");
         assert_eq!(state, last, "{what}: half a commit in {}", path.display());
+    }
+}
+
+/// A backup that has its database has everything that this names.
+fn check_backups(folder: &Path, acknowledged: &Acknowledged, what: &str) {
+    for n in [25, 50] {
+        let path = folder.join(BACKUPS).join(n.to_string());
+        if !path.join("actors.db").exists() {
+            assert!(!acknowledged.backups.contains(&n), "{what}: the backup {n} is gone");
+            continue;
+        }
+        let copy = Files::open_at(path, 0, wide());
+        let rows = wait(copy.store.list(all())).unwrap();
+        let rows = rows.iter().filter(|row| (0..ACTORS as u64).any(|n| row.id == id(n)));
+        let loaded = rows.map(|row| {
+            let actor = copy.store.actor(row.number);
+            let record = wait(actor.load()).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let last = wait(actor.kv_get(vec![Bytes::from("last")])).unwrap().remove(0).unwrap();
+            let state = record.state.unwrap();
+            let state = std::str::from_utf8(&state).unwrap().trim_end().to_owned();
+            assert_eq!(last, state, "{what}: half a commit in the backup {n}");
+        });
+        assert_eq!(loaded.count(), ACTORS, "{what}: the backup {n}");
+        drop(copy.close_here());
     }
 }
 
