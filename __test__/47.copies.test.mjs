@@ -14,9 +14,12 @@ import { describe, it } from "node:test";
 
 import { db } from "../dist/db/index.js";
 import { actor, queue } from "../dist/index.js";
-import { inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
+import { deferred, inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
 
 const fired = [];
+
+/** Keeps what a schedule runs in the middle. */
+const middle = deferred();
 
 /** An actor that has something of each kind. */
 const holder = actor({
@@ -40,6 +43,13 @@ const holder = actor({
     },
     later: (c, at) => c.schedule.at(at, "fire", "later"),
     planned: async (c) => (await c.schedule.list()).map(({ runAt }) => runAt),
+    begin: (c) => c.schedule.after(0, "hang"),
+    hang: (c) => {
+      fired.push([c.key[0], "hang"]);
+      return middle.promise;
+    },
+    dead: async (c) =>
+      (await c.schedule.dead.list()).map(({ action, error }) => [action, error.code]),
     fire: (c, what) => void fired.push([c.key[0], what]),
     async held(c) {
       const rows = c.sql.exec("SELECT n FROM entries ORDER BY n").toArray();
@@ -256,6 +266,22 @@ describe("registry.import()", () => {
     assert.deepEqual(await fork.take(), { job: 1 });
     assert.equal(await fork.take(), undefined);
     assert.deepEqual(await original.take(), { job: 1 });
+  });
+
+  it("finds what was under way as after a crash", async () => {
+    const registry = inFolder(await newFolder(), use);
+    const original = registry.client().holder.getOrCreate("hangs");
+    await original.begin();
+    await until(() => fired.some(([key]) => key === "hangs"), "the action has begun");
+    const path = join(await newFolder(), "copy.db");
+    await registry.actor(original).export(path);
+
+    const fork = await registry.import(path, { name: "holder", key: "fork that hangs" });
+
+    assert.deepEqual(await fork.dead(), [["hang", "interrupted"]]);
+    middle.resolve();
+    assert.deepEqual(await original.dead(), []);
+    assert.ok(!fired.some(([key]) => key === "fork that hangs"));
   });
 
   it("runs what is due in the copy with nobody calling", async () => {

@@ -280,6 +280,23 @@ fn an_import_works_in_memory() {
 }
 
 #[test]
+fn of_an_import_into_memory_that_fails_nothing_is_open() {
+    let (_out, path) = copy();
+    let faults = Faults::default();
+    let mut options = options();
+    options.faults = faults.clone();
+    let store = SharedStore::open(StoreLocation::Memory, options).unwrap();
+    faults.pass_commits(1);
+    faults.fail_commits(1, CommitFault::Full);
+
+    let failed = import(&store, &path).unwrap_err();
+
+    assert!(matches!(failed, StoreError::Full { .. }), "{failed}");
+    assert_eq!(store.file_stats().open, 0);
+    assert_is_copy(&store, import(&store, &path).unwrap().row.number);
+}
+
+#[test]
 fn an_import_that_fails_at_any_step_but_the_last_leaves_nothing() {
     let (_out, path) = copy();
     for (name, step) in &STEPS[..4] {

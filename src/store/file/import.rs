@@ -122,11 +122,11 @@ impl Files {
         alarm: Option<i64>,
         connection: Option<Connection>,
     ) -> Result<Created, StoreError> {
-        let (number, name) = (row.number, FileName { id: row.id, n: 1 });
-        if let Some(connection) = connection {
-            // Before anybody can find the row, for there is nothing to open again.
-            self.open_in_memory(number, name, connection)?;
-        }
+        let name = FileName { id: row.id, n: 1 };
+        // Before anybody can find the row, for there is nothing to open again.
+        let in_memory = connection
+            .map(|connection| self.open_in_memory(row.number, name, connection))
+            .transpose()?;
         let result = self.try_enter(row.clone(), alarm);
         match &result {
             Ok(created) if created.created => {
@@ -149,8 +149,10 @@ impl Files {
             },
             _ => {}
         }
-        if self.is_memory() {
-            self.routes.write().map.remove(&number);
+        if let Some(slot) = in_memory {
+            self.routes.write().map.remove(&slot.number);
+            let gone = StoreError::NotFound;
+            slot.end(&gone, &Err(gone.clone()), true);
         }
         result
     }
@@ -167,7 +169,7 @@ impl Files {
         number: ActorNumber,
         name: FileName,
         connection: Connection,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Arc<Slot>, StoreError> {
         let connection = open::of_memory(connection).map_err(|error| self.memory_fault(&error))?;
         let slot = Slot::new(self, number, name, Holder::Pool, Books::Exact);
         {
@@ -178,8 +180,8 @@ impl Files {
             routes.map.insert(number, Route::Open(Arc::clone(&slot)));
         }
         self.open.lock().push(Arc::clone(&slot));
-        drop(Lease::new(slot, Some(connection)));
-        Ok(())
+        drop(Lease::new(Arc::clone(&slot), Some(connection)));
+        Ok(slot)
     }
 }
 
