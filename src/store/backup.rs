@@ -8,7 +8,7 @@
 //!    actor that has a file never loses it but by its end, so no file is missed.
 //! 2. The database appears under its name last, when everything it names is durable: a
 //!    folder in which a copy was begun and not finished has no store.
-//! 3. A copy that failed leaves a folder as it was.
+//! 3. A copy that failed leaves nothing in its folder.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -54,8 +54,8 @@ pub struct Backup {
 pub(super) fn make(shared: &Arc<Shared>, folder: &Path) -> Result<Backup, StoreError> {
     let folder = EmptyFolder::take(folder)?;
     let target = Target::new(folder.path.join(DATABASE_FILE), Existing::Refuse)?;
-    let made = fill(shared, &folder, &target);
-    let made = target.end(made);
+    let filled = fill(shared, &folder, &target);
+    let made = target.end(filled);
     if made.is_err() {
         folder.clear();
     }
@@ -158,26 +158,24 @@ struct Running {
 impl Copies<'_> {
     fn make(mut self) -> Result<Backup, StoreError> {
         let mut backup = Backup::default();
-        let database = Database::File(self.folder.path.join(DATABASE_FILE));
-        let mut filter =
-            ListFilter { name: None, key_prefix: ActorKey::default(), after: None, limit: SLICE };
-        let result = loop {
-            let rows = match directory::list(self.copied, &database, &filter) {
-                Ok(rows) => rows,
-                Err(error) => break Err(error),
-            };
-            let Some(last) = rows.last() else { break Ok(()) };
-            filter.after = Some(last.number);
-            if let Err(error) = rows.iter().try_for_each(|row| self.begin(row, &mut backup)) {
-                break Err(error);
-            }
-        };
+        let mut result = self.begin_all(&mut backup);
         // Also after a failure: they write into the folder that is to be cleared.
-        let mut result = result;
         while let Some(running) = self.running.pop_front() {
             result = result.and(self.wait(running, &mut backup));
         }
         result.map(|()| backup)
+    }
+
+    fn begin_all(&mut self, backup: &mut Backup) -> Result<(), StoreError> {
+        let database = self.target.database();
+        let mut filter =
+            ListFilter { name: None, key_prefix: ActorKey::default(), after: None, limit: SLICE };
+        loop {
+            let rows = directory::list(self.copied, &database, &filter)?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            filter.after = Some(last.number);
+            rows.iter().try_for_each(|row| self.begin(row, backup))?;
+        }
     }
 
     /// Begins with the file of an actor, if it has one.
