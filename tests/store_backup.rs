@@ -256,7 +256,7 @@ fn every_actor_of_a_copy_made_under_load_is_whole() {
 
     for round in 0..4 {
         let path = out.path().join(format!("{round}"));
-        let before: Vec<_> = (0..ACTORS).map(|n| number(bench.state(n))).collect();
+        let before: Vec<_> = (0..ACTORS).map(|n| number(state_of(&bench, n))).collect();
         backup(&bench, &path).unwrap();
         let copy = restored(&path, 0);
         let rows = wait(copy.store.list(all())).unwrap();
@@ -284,6 +284,11 @@ fn every_actor_of_a_copy_made_under_load_is_whole() {
     }
     stop.store(true, Ordering::Relaxed);
     writers.into_iter().for_each(|writer| writer.join().unwrap());
+}
+
+/// `None` too of one that has ended.
+fn state_of(bench: &Files, n: usize) -> Option<Bytes> {
+    wait(bench.actor(n).load()).ok().and_then(|record| record.state)
 }
 
 fn number(state: Option<Bytes>) -> i64 {
@@ -320,7 +325,7 @@ fn write_until(bench: &Files, n: usize, stop: &AtomicBool) {
             _ => {}
         }
         if count % 50 == 0 {
-            make(&bench.store, 10_000 + 1_000 * n as u64 + count.cast_unsigned());
+            make(&bench.store, 1_000_000 * (n as u64 + 1) + count.cast_unsigned());
         }
     }
 }
