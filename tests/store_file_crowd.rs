@@ -16,7 +16,7 @@ use bytes::Bytes;
 use files::*;
 use greenroom::ids::Generation;
 use greenroom::store::{
-    ActorNumber, FileLimits, SharedStore, StoreLocation, StoreOptions, Turn, WriteBatch,
+    ActorNumber, Existing, FileLimits, SharedStore, StoreLocation, StoreOptions, Turn, WriteBatch,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -175,7 +175,7 @@ impl Thread {
 
     fn export(&self, member: &Member) {
         let path = self.out.path().join("copy.db");
-        wait(self.store.export(member.number, path.clone())).unwrap();
+        wait(self.store.export(member.number, path.clone(), Existing::Replace)).unwrap();
         let sqlite = rusqlite::Connection::open(&path).unwrap();
         let sound: String =
             sqlite.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();

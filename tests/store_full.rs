@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bytes::Bytes;
-use greenroom::store::StoreError;
+use greenroom::store::{Existing, StoreError};
 use rusqlite::Connection;
 use support::*;
 
@@ -125,4 +125,55 @@ fn a_store_goes_on_once_the_full_disk_has_room_again() {
     wait(store.close());
     let store = open_with(&disk.path.join("data"), keeping_large_actors()).unwrap();
     assert_eq!(stored(&store, number), Some(Bytes::from(vec![8; 500_000])));
+}
+
+#[test]
+fn copies_onto_a_full_disk_fail_by_name_and_leave_it_as_it_was() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let small = make(&store, 1).number;
+    let large = make(&store, 2).number;
+    for number in [small, large] {
+        save(&store, number, store.open_generation(number), vec![7; 900_000]).unwrap();
+    }
+    wait(store.promote(large, store.open_generation(large))).unwrap();
+    disk.fill_up_to(3_800_000);
+    let names = || std::fs::read_dir(&disk.path).unwrap().count();
+
+    for number in [small, large] {
+        let path = disk.path.join("copy.db");
+        let full = StoreError::Full { path: path.display().to_string() };
+        assert_eq!(wait(store.export(number, path, Existing::Refuse)), Err(full));
+        assert_eq!(names(), 1);
+    }
+    let refused = wait(store.backup(disk.path.join("backup"))).unwrap_err();
+    assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
+    assert_eq!(names(), 1);
+    for number in [small, large] {
+        assert_eq!(stored(&store, number).unwrap().len(), 900_000);
+    }
+}
+
+#[test]
+fn an_actor_does_not_come_to_a_full_disk_and_comes_once_there_is_room() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let from = open(&dir.path().join("data"));
+    let number = make(&from, 1).number;
+    save(&from, number, from.open_generation(number), vec![7; 900_000]).unwrap();
+    let path = dir.path().join("copy.db");
+    wait(from.export(number, path.clone(), Existing::Refuse)).unwrap();
+    let folder = disk.path.join("data");
+    let store = open(&folder);
+    make(&store, 2);
+    let filler = disk.fill_up_to(3_300_000);
+
+    let refused = wait(store.import(path.clone(), new_actor(3, &["came"]))).unwrap_err();
+
+    assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
+    assert_eq!(std::fs::read_dir(folder.join("actors")).unwrap().count(), 0);
+    std::fs::remove_file(filler).unwrap();
+    let row = wait(store.import(path, new_actor(3, &["came"]))).unwrap().row;
+    assert_eq!(stored(&store, row.number).unwrap().len(), 900_000);
 }

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use disk::{Did, Disk, Rest};
 use files::*;
-use greenroom::store::{FileLimits, Place, RowOp, StoreError, WriteBatch};
+use greenroom::store::{Existing, FileLimits, Place, RowOp, StoreError, WriteBatch};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use support::*;
@@ -35,6 +35,12 @@ const COMMITS: i64 = 60;
 const LOSSES: usize = 160;
 /// Actors that are made, moved and destroyed meanwhile have ids from here on.
 const SHORT_LIVED: u64 = 100;
+/// Actors that are made from copies meanwhile have ids from here on.
+const CAME: u64 = 200;
+/// Where the copies are, within the folder.
+const COPIES: &str = "copies";
+/// Where the copies of all actors are.
+const BACKUPS: &str = "backups";
 
 /// Few open files, so that they close and open all the time; short logs, so that they
 /// begin anew.
@@ -72,6 +78,7 @@ fn works_while_it_is_recorded() {
     let acks = folder.join("acks");
     let acks = OpenOptions::new().create(true).append(true).open(acks).unwrap();
     let acks = Acks(Arc::new(Mutex::new(acks)));
+    fs::create_dir(folder.join(COPIES)).unwrap();
     let files = Files::open_at(folder, ACTORS as u64, limits);
     let mut chance = StdRng::seed_from_u64(7);
     // The last one stays small.
@@ -90,6 +97,16 @@ fn works_while_it_is_recorded() {
         }
         if number % 2 == 0 {
             live_shortly(&files, SHORT_LIVED + u64::try_from(number).unwrap(), &acks);
+        }
+        if number % 7 == 0 {
+            // Now a small one, now one that has a file.
+            let of = if number % 2 == 0 { 0 } else { ACTORS - 1 };
+            copy_and_come(&files, of, CAME + u64::try_from(number).unwrap(), &acks);
+        }
+        if number % 25 == 0 {
+            let path = files.path.join(BACKUPS).join(number.to_string());
+            wait(files.store.backup(path)).unwrap();
+            acks.say(&format!("backup {number} 0"));
         }
         if number % 15 == 0 {
             wait(files.actor(0).rest()).unwrap();
@@ -137,6 +154,16 @@ fn live_shortly(files: &Files, n: u64, acks: &Acks) {
     wait(files.store.promote(number, generation)).unwrap();
     wait(files.store.destroy(number)).unwrap();
     acks.say(&format!("gone {n} 0"));
+}
+
+/// A copy of an actor, and an actor that is made from it.
+fn copy_and_come(files: &Files, of: usize, n: u64, acks: &Acks) {
+    let path = files.path.join(COPIES).join(format!("{n}.db"));
+    wait(files.store.export(files.actors[of].0, path.clone(), Existing::Refuse)).unwrap();
+    acks.say(&format!("copy {n} 0"));
+    let came = new_actor(n, &["came", &n.to_string()]);
+    assert!(wait(files.store.import(path, came)).unwrap().created);
+    acks.say(&format!("came {n} 0"));
 }
 
 /// Builds the recorder, `None` where there is no C compiler.
@@ -192,6 +219,9 @@ struct Acknowledged {
     numbers: HashMap<usize, i64>,
     kept: Vec<u64>,
     gone: Vec<u64>,
+    copied: Vec<u64>,
+    came: Vec<u64>,
+    backups: Vec<u64>,
 }
 
 fn acknowledged(written: &[u8]) -> Acknowledged {
@@ -206,6 +236,9 @@ fn acknowledged(written: &[u8]) -> Acknowledged {
             }
             ["kept", n, _] => all.kept.push(n.parse().unwrap()),
             ["gone", n, _] => all.gone.push(n.parse().unwrap()),
+            ["copy", n, _] => all.copied.push(n.parse().unwrap()),
+            ["came", n, _] => all.came.push(n.parse().unwrap()),
+            ["backup", n, _] => all.backups.push(n.parse().unwrap()),
             _ => panic!("{line:?}"),
         }
     }
@@ -256,6 +289,9 @@ fn check(folder: &Path, acknowledged: &Acknowledged, what: &str) {
         });
         assert!(!is_left, "{what}: a file of {n} is left");
     }
+    check_copies(folder, acknowledged, what);
+    check_backups(folder, acknowledged, what);
+    check_those_who_came(&files, acknowledged, what);
     // Life goes on.
     for n in 0..ACTORS {
         files.save(n, "1000").unwrap();
@@ -264,6 +300,67 @@ fn check(folder: &Path, acknowledged: &Acknowledged, what: &str) {
     let sqlite = rusqlite::Connection::open(folder.join("actors.db")).unwrap();
     let sound: String = sqlite.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(sound, "ok", "{what}: the shared store is not sound");
+}
+
+/// A copy that has its name is whole, whether anybody heard of it or not.
+fn check_copies(folder: &Path, acknowledged: &Acknowledged, what: &str) {
+    let copies = folder.join(COPIES);
+    for n in &acknowledged.copied {
+        assert!(copies.join(format!("{n}.db")).exists(), "{what}: the copy {n} is gone");
+    }
+    for entry in fs::read_dir(copies).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "db") {
+            continue;
+        }
+        let sqlite = rusqlite::Connection::open(&path).unwrap();
+        let read = |sql: &str| sqlite.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+        assert_eq!(read("PRAGMA integrity_check"), "ok", "{what}: {}", path.display());
+        let state = read("SELECT trim(CAST(state AS TEXT)) FROM _rivet_actor_state");
+        let last = read("SELECT CAST(value AS TEXT) FROM _rivet_user_kv");
+        assert_eq!(state, last, "{what}: half a commit in {}", path.display());
+    }
+}
+
+/// A backup that has its database has everything that this names.
+fn check_backups(folder: &Path, acknowledged: &Acknowledged, what: &str) {
+    for n in [25, 50] {
+        let path = folder.join(BACKUPS).join(n.to_string());
+        if !path.join("actors.db").exists() {
+            assert!(!acknowledged.backups.contains(&n), "{what}: the backup {n} is gone");
+            continue;
+        }
+        let copy = Files::open_at(path, 0, wide());
+        let rows = wait(copy.store.list(all())).unwrap();
+        let rows = rows.iter().filter(|row| (0..ACTORS as u64).any(|n| row.id == id(n)));
+        let loaded = rows.map(|row| {
+            let actor = copy.store.actor(row.number);
+            let record = wait(actor.load()).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let last = wait(actor.kv_get(vec![Bytes::from("last")])).unwrap().remove(0).unwrap();
+            let state = record.state.unwrap();
+            let state = std::str::from_utf8(&state).unwrap().trim_end().to_owned();
+            assert_eq!(last, state, "{what}: half a commit in the backup {n}");
+        });
+        assert_eq!(loaded.count(), ACTORS, "{what}: the backup {n}");
+        drop(copy.close_here());
+    }
+}
+
+/// An actor that is made from a copy is there whole or not at all.
+fn check_those_who_came(files: &Files, acknowledged: &Acknowledged, what: &str) {
+    let rows = wait(files.store.list(all())).unwrap();
+    for &n in &acknowledged.came {
+        assert!(rows.iter().any(|row| row.id == id(n)), "{what}: actor {n} is gone");
+    }
+    for row in rows.iter().filter(|row| row.key.to_string().contains("came")) {
+        let actor = files.store.actor(row.number);
+        let record = wait(actor.load()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let number: i64 =
+            std::str::from_utf8(&record.state.unwrap()).unwrap().trim().parse().unwrap();
+        let last = wait(actor.kv_get(vec![Bytes::from("last")])).unwrap().remove(0).unwrap();
+        assert_eq!(last, number.to_string(), "{what}: half an actor came");
+        assert_eq!(wait(files.store.alarm_of(row.number)), Ok(Some(number)), "{what}");
+    }
 }
 
 /// The rows of turns are those of a prefix: every second number from the first one on.

@@ -15,15 +15,17 @@ export {
   type UserErrorOptions,
 } from "./errors";
 export type { BaseLogger, LoggingOptions, LogLevel, LogLine, LogSink } from "./log";
+export type { BackupReport } from "./native-half";
 export { queue } from "./queue/define";
 export {
   type ActorList,
+  type ImportOptions,
   type ListOptions,
   Registry,
   type ShutdownOptions,
   type ShutdownReport,
   setup,
 } from "./registry";
-export type { ActorInfo, ManagedActor } from "./registry/actor";
+export type { ActorInfo, ExportOptions, ManagedActor } from "./registry/actor";
 export type { SetupOptions } from "./registry/options";
 export type * from "./types";

@@ -15,7 +15,7 @@ use crate::core::actor::activity::Hold;
 use crate::error::{Error, Result};
 use crate::host::embedded::{Departure, Listed};
 use crate::ids::{ActorKey, ActorName, KeyPart};
-use crate::store::{ActorNumber, ListFilter};
+use crate::store::{ActorNumber, Backup, Existing, ListFilter};
 use crate::time::Duration;
 
 /// How many actors one list has, unless said otherwise.
@@ -42,6 +42,25 @@ struct IdArgs {
 }
 
 #[derive(Deserialize)]
+struct ExportArgs {
+    id: String,
+    path: String,
+    replace: bool,
+}
+
+#[derive(Deserialize)]
+struct ImportArgs {
+    path: String,
+    name: String,
+    key: Vec<KeyPart>,
+}
+
+#[derive(Deserialize)]
+struct BackupArgs {
+    path: String,
+}
+
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ShutdownArgs {
     grace_ms: u64,
@@ -50,7 +69,7 @@ struct ShutdownArgs {
 /// Manages the actors of a host, and settles `ticket` with JSON.
 #[napi(
     catch_unwind,
-    ts_args_type = "host: number, op: 'list' | 'info' | 'sleep' | 'destroy' | 'shutdown', args: string, ticket: number"
+    ts_args_type = "host: number, op: 'list' | 'info' | 'sleep' | 'destroy' | 'export' | 'import' | 'backup' | 'shutdown', args: string, ticket: number"
 )]
 pub fn manage(env: &Env, host: f64, op: String, args: String, ticket: f64) -> napi::Result<()> {
     trip();
@@ -94,6 +113,28 @@ fn begin(opened: &Opened, op: &str, args: &str, ticket: f64) -> Result<()> {
         "destroy" => {
             let address = Target::read(args)?.into_address(None)?;
             host.destroy(address, settles_json(hub, ticket, |existed: bool| json!(existed)));
+        }
+        "export" => {
+            let ExportArgs { id, path, replace } = read(args)?;
+            let existing = if replace { Existing::Replace } else { Existing::Refuse };
+            let exported = host.export(actor_id(&id)?, path.into(), existing);
+            settle_with(hub, ticket, async move {
+                exported.await?;
+                Ok(Some(encoded(&Value::Null)))
+            });
+        }
+        "import" => {
+            let ImportArgs { path, name, key } = read(args)?;
+            let imported = host.import(path.into(), ActorName::new(name)?, ActorKey::new(key)?);
+            settle_with(hub, ticket, async move { Ok(Some(encoded(&row_json(&imported.await?)))) });
+        }
+        "backup" => {
+            let made = host.backup(read::<BackupArgs>(args)?.path.into());
+            settle_with(hub, ticket, async move {
+                let Backup { actors, files, bytes } = made.await?;
+                let value = json!({ "actors": actors, "files": files, "bytes": bytes });
+                Ok(Some(encoded(&value)))
+            });
         }
         other => return Err(invalid_argument("op", format!("{other:?} is unknown"))),
     }

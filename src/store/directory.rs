@@ -230,6 +230,57 @@ pub(super) fn create(
     Ok(Created { row, created: true })
 }
 
+/// Takes a number that no other actor gets.
+pub(super) fn reserve(sqlite: &Connection) -> rusqlite::Result<ActorNumber> {
+    let taken = sqlite
+        .prepare_cached(
+            "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'directory' RETURNING seq",
+        )?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    if let Some(number) = taken {
+        return Ok(ActorNumber(number));
+    }
+    // The first actor of all.
+    sqlite
+        .prepare_cached("INSERT INTO sqlite_sequence (name, seq) VALUES ('directory', 1)")?
+        .execute([])?;
+    Ok(ActorNumber(1))
+}
+
+/// Enters an actor whose rows are in its file, unless one of its name and key exists.
+pub(super) fn adopt(
+    sqlite: &Connection,
+    database: &Database,
+    row: &ActorRow,
+    alarm: Option<i64>,
+) -> Result<Created, ApplyError> {
+    let key = row.key.encode();
+    if let Some(row) = find(sqlite, database, &row.name, &key).map_err(ApplyError::Refused)? {
+        return Ok(Created { row, created: false });
+    }
+    let n = match row.place {
+        Place::Shared => 0,
+        Place::File { n } => n,
+    };
+    sqlite
+        .prepare_cached(
+            "INSERT INTO directory
+                 (num, id, name, key, place, created_at, alarm, alarm_open, generation)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0)",
+        )?
+        .execute(params![
+            row.number.0,
+            row.id.to_bytes(),
+            row.name.as_str(),
+            key,
+            n,
+            row.created_at_ms,
+            alarm
+        ])?;
+    Ok(Created { row: row.clone(), created: true })
+}
+
 /// Ends an actor; its rows become garbage. `None` if it did not exist, else the file
 /// that it leaves, if it had one.
 pub(super) fn destroy(
@@ -292,6 +343,16 @@ pub(super) enum ApplyError {
     Refused(StoreError),
     /// SQLite; it may have thrown the whole transaction away.
     Sqlite(rusqlite::Error),
+}
+
+impl ApplyError {
+    /// What it means outside of a group.
+    pub(super) fn into_store_error(self, database: &Database) -> StoreError {
+        match self {
+            Self::Refused(error) => error,
+            Self::Sqlite(error) => database.fault(&error),
+        }
+    }
 }
 
 impl From<rusqlite::Error> for ApplyError {

@@ -100,6 +100,38 @@ pub enum StoreError {
         /// What SQLite said.
         reason: String,
     },
+    /// Something has the name that was asked for.
+    #[error("{path} exists already")]
+    Exists {
+        /// The file.
+        path: String,
+    },
+    /// A folder that is to be filled has something in it.
+    #[error("the folder {path} is not empty")]
+    NotEmpty {
+        /// The folder.
+        path: String,
+    },
+    /// The name belongs to the storage itself.
+    #[error("{path} belongs to the storage that is open")]
+    Reserved {
+        /// The file or folder.
+        path: String,
+    },
+    /// A file is not the copy of an actor.
+    #[error("{path} is not the file of an actor: {reason}")]
+    NotAnActor {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file changed while it was read.
+    #[error("{path} changed while it was read")]
+    Changed {
+        /// The file.
+        path: String,
+    },
     /// The folder cannot be used.
     #[error("cannot use {path}: {reason}")]
     Io {
@@ -133,6 +165,11 @@ impl Coded for StoreError {
             Self::FileMissing { .. } => "file_missing",
             Self::TransactionOpen { .. } => return ErrorCode::new("sqlite", "transaction_open"),
             Self::TurnLost { .. } => return ErrorCode::new("sqlite", "turn_lost"),
+            Self::Exists { .. } => "exists",
+            Self::NotEmpty { .. } => "not_empty",
+            Self::Reserved { .. } => "reserved",
+            Self::NotAnActor { .. } => "not_an_actor",
+            Self::Changed { .. } => "changed",
             Self::Io { .. } => "io",
             Self::Sqlite { .. } => return ErrorCode::INTERNAL,
         };
@@ -147,12 +184,17 @@ impl Coded for StoreError {
             Self::NewerSchema { path, found, supported } => {
                 Some(json!({ "path": path, "found": found, "supported": supported }))
             }
-            Self::Full { path } | Self::Busy { path } | Self::FileMissing { path } => {
-                Some(json!({ "path": path }))
-            }
+            Self::Full { path }
+            | Self::Busy { path }
+            | Self::FileMissing { path }
+            | Self::Exists { path }
+            | Self::NotEmpty { path }
+            | Self::Reserved { path }
+            | Self::Changed { path } => Some(json!({ "path": path })),
             Self::OutcomeUnknown { path, reason }
             | Self::Down { path, reason }
             | Self::Corrupt { path, reason }
+            | Self::NotAnActor { path, reason }
             | Self::Io { path, reason } => Some(json!({ "path": path, "reason": reason })),
             Self::TurnLost { reason } => Some(json!({ "reason": reason })),
             Self::Overloaded { waiting_bytes, limit_bytes } => {

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use super::StoreError;
 
 const LOCK_FILE: &str = "lock";
-const DATABASE_FILE: &str = "actors.db";
-const ACTORS_FOLDER: &str = "actors";
+pub(super) const DATABASE_FILE: &str = "actors.db";
+pub(super) const ACTORS_FOLDER: &str = "actors";
 
 /// What the lock file says of its holder. For messages only: the lock is what counts.
 #[derive(Debug, Serialize, Deserialize)]
@@ -148,6 +148,32 @@ pub(super) fn create_durably(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// The folder that is missing for a file of this name.
+pub(super) fn missing_parent(path: &Path) -> Option<&Path> {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+}
+
+/// Whether a path is one that the storage in `folder` has for itself, existing or not.
+pub(super) fn is_reserved(folder: &Path, path: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    let Ok(path) = std::path::absolute(path) else { return false };
+    // What of it exists may be reached by links.
+    let real = path.ancestors().find_map(|at| Some((at, at.canonicalize().ok()?)));
+    let Some((at, real)) = real else { return false };
+    let path = match path.strip_prefix(at) {
+        Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+        _ => real,
+    };
+    let Ok(within) = path.strip_prefix(&folder) else { return false };
+    let first = within.components().next().map(|first| first.as_os_str().to_string_lossy());
+    match first {
+        None => true,
+        Some(first) => {
+            first == ACTORS_FOLDER || first == LOCK_FILE || first.starts_with(DATABASE_FILE)
+        }
+    }
+}
+
 #[cfg(unix)]
 pub(super) fn sync_directory(path: &Path) -> std::io::Result<()> {
     File::open(path)?.sync_all()
@@ -223,6 +249,21 @@ mod tests {
         let refused = Folder::acquire(dir.path(), 0).unwrap_err();
 
         assert!(matches!(refused, StoreError::Locked { pid: None, .. }), "{refused}");
+    }
+
+    #[test]
+    fn only_what_the_storage_uses_is_reserved() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("data");
+        fs::create_dir(&folder).unwrap();
+
+        for own in ["", "lock", "actors.db", "actors.db-wal", "actors.db.tmp", "actors/x.db"] {
+            assert!(is_reserved(&folder, &folder.join(own)), "{own}");
+            assert!(is_reserved(&folder, &folder.join("../data").join(own)), "{own}");
+        }
+        for other in ["copy.db", "backup/actors.db", "../actors.db", "../data2/lock"] {
+            assert!(!is_reserved(&folder, &folder.join(other)), "{other}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::connection::{Database, WriteConnection, is_certain};
 use super::directory::{self, ApplyError};
 use super::faults::{CrashPoint, Faults};
 use super::fence::{Fence, Standing, epoch_of};
-use super::job::Write;
+use super::job::{Adopted, Write};
 use super::place::{self, PlaceChange};
 use super::stats::Counters;
 use super::{ActorNumber, StoreError, WriteBatch, rows};
@@ -233,6 +233,15 @@ impl Committer<'_> {
             }
             Write::Create { actor, made, .. } => {
                 *made = Some(directory::create(self.sqlite(), self.database, actor)?);
+                Ok(())
+            }
+            Write::Reserve { number, .. } => {
+                *number = Some(directory::reserve(self.sqlite())?);
+                Ok(())
+            }
+            Write::Adopt(adopted) => {
+                let Adopted { row, alarm, made, .. } = &mut **adopted;
+                *made = Some(directory::adopt(self.sqlite(), self.database, row, *alarm)?);
                 Ok(())
             }
             Write::Destroy { number, existed, file, .. } => {

@@ -23,6 +23,15 @@ pub struct Created {
     pub created: bool,
 }
 
+/// An actor that comes with a file of its own.
+pub(super) struct Adopted {
+    pub(super) row: ActorRow,
+    pub(super) alarm: Option<i64>,
+    /// What the last application found or made.
+    pub(super) made: Option<Created>,
+    pub(super) reply: Reply<Created>,
+}
+
 /// Who waits for the end of a job.
 pub(super) struct Reply<T>(Option<Callback<T>>);
 
@@ -38,6 +47,10 @@ pub(super) enum Write {
     Commit { number: ActorNumber, batch: WriteBatch, reply: Reply<()> },
     /// A new actor; `made` is what the last application found or made.
     Create { actor: NewActor, made: Option<Created>, reply: Reply<Created> },
+    /// A number that no other actor gets; `number` is what the last application took.
+    Reserve { number: Option<ActorNumber>, reply: Reply<ActorNumber> },
+    /// A new actor whose rows are in a file.
+    Adopt(Box<Adopted>),
     /// The end of an actor; `existed` and `file`, its own file if it has one, are what
     /// the last application found.
     Destroy { number: ActorNumber, existed: bool, file: Option<FileName>, reply: Reply<bool> },
@@ -94,7 +107,11 @@ impl Write {
         match self {
             Self::Commit { batch, .. } => batch.weight(),
             Self::Create { actor, .. } => ROW + actor.input.as_ref().map_or(0, bytes::Bytes::len),
-            Self::Destroy { .. } | Self::Place { .. } | Self::Sweep { .. } => ROW,
+            Self::Reserve { .. }
+            | Self::Adopt(_)
+            | Self::Destroy { .. }
+            | Self::Place { .. }
+            | Self::Sweep { .. } => ROW,
         }
     }
 
@@ -104,7 +121,8 @@ impl Write {
             Self::Commit { number, .. }
             | Self::Destroy { number, .. }
             | Self::Place { number, .. } => Some(*number),
-            Self::Create { .. } | Self::Sweep { .. } => None,
+            Self::Adopt(adopted) => Some(adopted.row.number),
+            Self::Create { .. } | Self::Reserve { .. } | Self::Sweep { .. } => None,
         }
     }
 
@@ -114,6 +132,15 @@ impl Write {
             Self::Commit { reply, .. } | Self::Place { reply, .. } => reply.send(result),
             Self::Create { made, reply, .. } => {
                 reply.send(result.map(|()| made.expect("a creation that was applied has a row")))
+            }
+            Self::Reserve { number, reply } => reply.send(
+                result.map(|()| number.expect("a reservation that was applied has a number")),
+            ),
+            Self::Adopt(adopted) => {
+                let made = adopted.made;
+                adopted
+                    .reply
+                    .send(result.map(|()| made.expect("an adoption that was applied has a row")))
             }
             Self::Destroy { existed, reply, .. } => reply.send(result.map(|()| existed)),
             Self::Sweep { .. } => {}

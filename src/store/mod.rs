@@ -19,8 +19,10 @@
 //!    recovery can tell.
 
 mod actor;
+mod backup;
 mod checkpoint;
 mod connection;
+mod copy;
 mod directory;
 mod error;
 pub mod faults;
@@ -42,8 +44,11 @@ mod rows;
 mod schedule;
 mod schema;
 mod shared;
+mod shared_files;
 mod sql;
 mod stats;
+mod target;
+mod transfer;
 mod writer;
 mod yardstick;
 
@@ -53,9 +58,12 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+pub use self::backup::Backup;
 pub use self::error::StoreError;
 pub use self::faults::Faults;
-pub use self::file::{ActorFile, FileFaults, FileLimits, FileStats, FileStep, PromotionStep, Turn};
+pub use self::file::{
+    ActorFile, FileFaults, FileLimits, FileStats, FileStep, ImportStep, PromotionStep, Turn,
+};
 pub use self::job::Created;
 pub use self::kept::KeptMemory;
 pub use self::kv::{KeyRange, KvQuery};
@@ -77,6 +85,7 @@ pub use self::sql::{
     SqlWay, SqlWork, TurnConnection, UserSql, is_blank, touches_data,
 };
 pub use self::stats::StoreStats;
+pub use self::target::Existing;
 pub use self::yardstick::plain_commits;
 use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 

@@ -9,7 +9,6 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -21,8 +20,9 @@ use tokio::sync::{oneshot, watch};
 
 use super::actor::Actor;
 use super::connection::Database;
+use super::copy::Copies;
 use super::fence::Fence;
-use super::file::{self, ActorFile, ActorsFolder, FileStats, Files, Surroundings};
+use super::file::{self, ActorsFolder, Files, Surroundings};
 use super::folder::Folder;
 use super::job::{Created, Read, Reply, Write};
 use super::options::{StoreLocation, StoreOptions};
@@ -58,6 +58,8 @@ pub(super) struct Shared {
     pub(super) fence: Arc<Fence>,
     pub(super) files: Arc<Files>,
     pub(super) counters: Counters,
+    /// Copies of the shared database that are being made. Changed, and locked, by the writer.
+    pub(super) copies: Mutex<Copies>,
     /// `None` in memory, where the writer reads.
     pub(super) readers: Option<Arc<Readers>>,
     /// Whether the folder has been freed; set by the writer.
@@ -130,6 +132,7 @@ impl SharedStore {
             fence,
             files,
             counters: Counters::default(),
+            copies: Mutex::default(),
             readers,
             closed: watch::Sender::new(false),
         });
@@ -270,87 +273,6 @@ impl SharedStore {
         Arc::new(Actor { store: Arc::clone(self), number })
     }
 
-    /// Gives an actor a file of its own, durably; does nothing if it has one. What is sent
-    /// to the actor meanwhile waits, for 3 to 8 milliseconds and the disk's good will.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Stale`] for another generation than the current one,
-    /// [`StoreError::NotFound`] for an actor that is gone, else what the disk said; then
-    /// the actor stays where it is. With [`StoreError::OutcomeUnknown`] the generation has
-    /// ended and the directory decides.
-    pub fn promote(
-        self: &Arc<Self>,
-        number: ActorNumber,
-        generation: Generation,
-    ) -> BoxFuture<'static, Result<ActorFile, StoreError>> {
-        let (answer, answered) = oneshot::channel();
-        let (store, files) = (Arc::clone(self), Arc::clone(&self.shared.files));
-        let promotion = move || {
-            let promoted = files.promote(number, generation);
-            drop(answer.send(promoted.map(|slot| ActorFile::new(store, slot))));
-        };
-        match self.shared.files.on_pool(promotion) {
-            Ok(()) => received(answered),
-            Err(error) => async move { Err(error) }.boxed(),
-        }
-    }
-
-    /// [`SharedStore::promote`], for the JavaScript thread in the middle of a turn: waits.
-    pub fn promote_now(
-        self: &Arc<Self>,
-        number: ActorNumber,
-        generation: Generation,
-    ) -> Result<ActorFile, StoreError> {
-        self.shared.files.wait_for(self.promote(number, generation))
-    }
-
-    /// Copies an actor to `path`, a database file of its own that holds one moment of it;
-    /// a file of that name is replaced. The actor goes on meanwhile. The copy is there
-    /// whole and durable, or not at all.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::NotFound`] for an actor that is gone, else what the disk said.
-    pub fn export(
-        &self,
-        number: ActorNumber,
-        path: PathBuf,
-    ) -> BoxFuture<'static, Result<(), StoreError>> {
-        let (answer, answered) = oneshot::channel();
-        let files = Arc::clone(&self.shared.files);
-        let done = Reply::new(Box::new(move |result| drop(answer.send(result))));
-        match self.shared.files.on_pool(move || files.export(number, path, done)) {
-            Ok(()) => received(answered),
-            Err(error) => async move { Err(error) }.boxed(),
-        }
-    }
-
-    /// Reads in their files the alarms that the directory does not know, because the
-    /// process ended while their actors were awake, and tells the directory. Called once
-    /// after opening, before the alarms are read; returns how many there were. One whose
-    /// file cannot be read is logged and stays unknown.
-    pub fn settle_alarms(self: &Arc<Self>) -> BoxFuture<'static, Result<usize, StoreError>> {
-        let store = Arc::clone(self);
-        async move {
-            let open = store.shared.files.open_alarms();
-            let count = open.len();
-            for number in open {
-                let actor = Actor { store: Arc::clone(&store), number };
-                if let Err(error) = actor.settle().await {
-                    tracing::error!(%error, actor = number.0, "its alarm stays unknown");
-                }
-            }
-            Ok(count)
-        }
-        .boxed()
-    }
-
-    /// What the files of actors have done so far.
-    pub fn file_stats(&self) -> FileStats {
-        self.shared.files.stats()
-    }
-
     /// In a store that waits for its turn: does one thing that waits, and blocks until that
     /// is done. False when there is none. Not for a thread that the answers wait for.
     pub fn serve_one(&self) -> bool {
@@ -486,7 +408,7 @@ impl Shared {
     }
 }
 
-fn received<T: Send + 'static>(
+pub(super) fn received<T: Send + 'static>(
     answered: oneshot::Receiver<Result<T, StoreError>>,
 ) -> BoxFuture<'static, Result<T, StoreError>> {
     async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()

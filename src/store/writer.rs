@@ -260,6 +260,7 @@ impl Writer {
         let database = &self.shared.database;
         let fault = |error: rusqlite::Error| database.fault(&error);
         let Some(old) = self.connection.take() else { return Ok(()) };
+        self.shared.copies.lock().end();
         let connection = if self.folder.is_some() {
             old.abandon();
             self.options.faults.reopen().map_err(fault)?;
@@ -291,6 +292,7 @@ impl Writer {
     fn go_down(&mut self, reason: String) {
         let error = StoreError::Down { path: self.shared.database.label(), reason };
         tracing::error!(%error, "the store is down");
+        self.shared.copies.lock().end();
         if let Some(connection) = self.connection.take() {
             connection.abandon();
         }
@@ -334,6 +336,7 @@ impl Writer {
         if let Some(readers) = &self.shared.readers {
             readers.close(std::mem::take(&mut self.reader_threads));
         }
+        self.shared.copies.lock().end();
         if let Some(connection) = self.connection.take() {
             if self.folder.is_some()
                 && let Err(error) = connection.checkpoint(CheckpointMode::TRUNCATE)
@@ -369,7 +372,11 @@ fn end_generation(shared: &Shared, write: &Write) -> Option<(ActorNumber, Genera
             let ended = shared.fence.revoke(*number, *generation);
             ended.then_some((*number, *generation))
         }
-        Write::Place { .. } | Write::Create { .. } | Write::Sweep { .. } => None,
+        Write::Place { .. }
+        | Write::Create { .. }
+        | Write::Reserve { .. }
+        | Write::Adopt(_)
+        | Write::Sweep { .. } => None,
     }
 }
 

@@ -22,6 +22,7 @@ pub enum Did {
     Sync { fd: u64, before: u64 },
     Unlink { path: PathBuf },
     Rename { from: PathBuf, to: PathBuf },
+    Link { from: PathBuf, to: PathBuf },
 }
 
 /// Reads what the recorder wrote.
@@ -45,9 +46,10 @@ pub fn read(log: &Path) -> Vec<Did> {
             4 => Did::Truncate { fd: a, length: b },
             5 => Did::Sync { fd: a, before: b },
             6 => Did::Unlink { path: path(data) },
-            7 => {
+            7 | 8 => {
                 let zero = data.iter().position(|&byte| byte == 0).unwrap();
-                Did::Rename { from: path(&data[..zero]), to: path(&data[zero + 1..]) }
+                let (from, to) = (path(&data[..zero]), path(&data[zero + 1..]));
+                if kind == 7 { Did::Rename { from, to } } else { Did::Link { from, to } }
             }
             other => panic!("record of kind {other}"),
         });
@@ -145,6 +147,11 @@ impl Disk {
                 let number = self.seen.remove(from).expect("it has a name");
                 self.seen.insert(to.clone(), number);
                 self.pending.push((now, Naming::Move(from.clone(), to.clone(), number)));
+            }
+            Did::Link { from, to } => {
+                let number = self.seen[from];
+                self.seen.insert(to.clone(), number);
+                self.pending.push((now, Naming::Create(to.clone(), number)));
             }
         }
     }

@@ -10,6 +10,7 @@
  *   5 sync      a = descriptor, b = how many records there were when it began
  *   6 unlink    path
  *   7 rename    both paths, with a zero between
+ *   8 link      the same
  *
  * What changes files does so under the lock, so that the order of the records is the
  * order of the changes. A sync does not: others write meanwhile.
@@ -29,7 +30,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPEN = 1, CLOSE, WRITE, TRUNCATE, SYNC, UNLINK, RENAME };
+enum { OPEN = 1, CLOSE, WRITE, TRUNCATE, SYNC, UNLINK, RENAME, LINK };
 enum { MOST = 65536 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,6 +51,7 @@ static int (*real_fsync)(int);
 static int (*real_fdatasync)(int);
 static int (*real_unlink)(const char *);
 static int (*real_rename)(const char *, const char *);
+static int (*real_linkat)(int, const char *, int, const char *, int);
 
 static void begin(void) {
     real_open = dlsym(RTLD_NEXT, "open64");
@@ -62,6 +64,7 @@ static void begin(void) {
     real_fdatasync = dlsym(RTLD_NEXT, "fdatasync");
     real_unlink = dlsym(RTLD_NEXT, "unlink");
     real_rename = dlsym(RTLD_NEXT, "rename");
+    real_linkat = dlsym(RTLD_NEXT, "linkat");
     const char *log = getenv("GREENROOM_RECORD_LOG");
     folder = getenv("GREENROOM_RECORD_FOLDER");
     if (log && folder) {
@@ -245,6 +248,26 @@ int unlink(const char *path) {
     return result;
 }
 
+static void record_both(uint64_t kind, const char *from, const char *to) {
+    char both[8192];
+    int length = snprintf(both, sizeof both, "%s%c%s", from, 0, to);
+    record(kind, 0, 0, 0, both, (size_t)length);
+}
+
+int linkat(int from_at, const char *from, int to_at, const char *to, int flags) {
+    ready();
+    if (!inside(from)) {
+        return real_linkat(from_at, from, to_at, to, flags);
+    }
+    pthread_mutex_lock(&lock);
+    int result = real_linkat(from_at, from, to_at, to, flags);
+    if (result == 0) {
+        record_both(LINK, from, to);
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
 int rename(const char *from, const char *to) {
     ready();
     if (!inside(from)) {
@@ -253,9 +276,7 @@ int rename(const char *from, const char *to) {
     pthread_mutex_lock(&lock);
     int result = real_rename(from, to);
     if (result == 0) {
-        char both[8192];
-        int length = snprintf(both, sizeof both, "%s%c%s", from, 0, to);
-        record(RENAME, 0, 0, 0, both, (size_t)length);
+        record_both(RENAME, from, to);
     }
     pthread_mutex_unlock(&lock);
     return result;

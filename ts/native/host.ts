@@ -60,6 +60,15 @@ export interface ShutdownReport {
   }[];
 }
 
+/** What a copy of all actors has. */
+export interface BackupReport {
+  readonly actors: number;
+  /** How many of them have a file of their own. */
+  readonly files: number;
+  /** How large it is. */
+  readonly bytes: number;
+}
+
 export type EnsureMode = "get" | "getOrCreate" | "create";
 
 export interface OpenHostOptions {
@@ -173,6 +182,24 @@ export class HostHandle {
   /** Destroys an actor; false when there is none. */
   destroy(target: Target): Promise<boolean> {
     return this.#manage("destroy", target);
+  }
+
+  /** Copies an actor into a file, which replaces one of its name only with `replace`. */
+  async export(id: string, path: string, replace: boolean): Promise<void> {
+    await this.#manage<null>("export", { id, path, replace });
+  }
+
+  /** Makes an actor from a copy of one. */
+  import(
+    path: string,
+    target: { readonly name: string; readonly key: readonly (string | number)[] },
+  ): Promise<ActorRow> {
+    return this.#manage("import", { path, ...target });
+  }
+
+  /** Copies all actors into a folder that is missing or empty. */
+  backup(path: string): Promise<BackupReport> {
+    return this.#manage("backup", { path });
   }
 
   /**

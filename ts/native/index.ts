@@ -37,6 +37,7 @@ export type { ActionPayload, CallerKind, HookPayload } from "./hooks.js";
 export type {
   ActorReport,
   ActorRow,
+  BackupReport,
   EnsureMode,
   Hold,
   HostHandle,

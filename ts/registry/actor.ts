@@ -1,9 +1,10 @@
 /** One actor, as whoever runs the registry sees it. */
 
 import { reachOf } from "../calls/handle";
-import { describe } from "../definition/keys";
+import { checkKeys, describe } from "../definition/keys";
 import { RivetError } from "../errors";
 import type { Hold, Host, ListedActor } from "../native-half";
+import { readPath } from "./path";
 
 /** What is known of an actor. */
 export interface ActorInfo {
@@ -18,6 +19,12 @@ export interface ActorInfo {
   readonly holds: readonly Hold[];
 }
 
+/** How an actor is exported. */
+export interface ExportOptions {
+  /** Whether a file that has the name is replaced, once the copy is whole. Default false. */
+  replace?: boolean | undefined;
+}
+
 /** Looks at one actor and moves it. */
 export interface ManagedActor {
   /**
@@ -30,6 +37,13 @@ export interface ManagedActor {
   sleep(): Promise<void>;
   /** Destroys it and all it stored; false when it did not exist. */
   destroy(): Promise<boolean>;
+  /**
+   * Copies it, awake or asleep, with everything it has changed so far into one SQLite file, which
+   * appears when it is whole and on the disk.
+   *
+   * @throws rejects with `actor.not_found`, and with `storage.exists` where a file has the name.
+   */
+  export(path: string, options?: ExportOptions): Promise<void>;
 }
 
 /** Prepares the management of the actor that `which` names: an id or a handle. */
@@ -67,6 +81,16 @@ export function manage(host: () => Promise<Host>, which: unknown): ManagedActor 
     async destroy() {
       const actorId = await known();
       return actorId !== undefined && (await host()).destroy({ id: actorId });
+    },
+    async export(path, options = {}) {
+      const file = readPath(path, "export()");
+      checkKeys(options, { place: "options of export()", known: ["replace"] });
+      const replace = options.replace ?? false;
+      if (typeof replace !== "boolean") {
+        throw new TypeError(`replace of export() is ${describe(replace)}, not true or false`);
+      }
+      const actorId = await id();
+      await (await host()).export(actorId, file, replace);
     },
   };
 }

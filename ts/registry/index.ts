@@ -7,7 +7,7 @@ import { readKey } from "../calls/key";
 import { checkKeys, describe } from "../definition/keys";
 import { messageOf } from "../errors";
 import type { Logging } from "../log";
-import { clockwork, type Hold } from "../native-half";
+import { type BackupReport, clockwork, type Hold } from "../native-half";
 import type {
   ActorHandle,
   ActorKey,
@@ -19,6 +19,7 @@ import type {
 import { type ActorInfo, infoOf, type ManagedActor, manage } from "./actor";
 import { type Leave, Opening } from "./open";
 import { readSetup, type SetupOptions } from "./options";
+import { readPath } from "./path";
 import type { SharedHost } from "./shared";
 import { type Drain, onSignals } from "./signals";
 
@@ -50,6 +51,14 @@ export interface ListOptions {
   limit?: number | undefined;
   /** Continues an earlier list. */
   cursor?: string | undefined;
+}
+
+/** What an imported actor is called. */
+export interface ImportOptions<N extends string = string> {
+  /** The name of its definition, which has to understand what the actor stored. */
+  name: N;
+  /** Its key, which no actor of the name has. None is `[]`. */
+  key?: ActorKey | undefined;
 }
 
 /** A part of all actors, in the order of their creation. */
@@ -135,6 +144,40 @@ export class Registry<U extends Definitions = Definitions> {
     // A part that is not full is the last one.
     const ended = found.cursor === null || actors.length < (limit ?? PART);
     return ended ? { actors } : { actors, cursor: String(found.cursor) };
+  }
+
+  /**
+   * Makes an actor from a file that `export()` wrote, with all that it has; its schedules keep their
+   * times. The file stays as it is, so the same one can make several, each under a key of its own.
+   *
+   * @throws rejects with `actor.already_exists`, and with `storage.not_an_actor`, `storage.corrupt` or
+   * `storage.newer_schema` for the file.
+   */
+  async import<N extends keyof U & string>(
+    path: string,
+    options: ImportOptions<N>,
+  ): Promise<ActorHandle<U[N]>> {
+    const file = readPath(path, "import()");
+    checkKeys(options, { place: "options of import()", known: ["name", "key"] });
+    const { name, key } = options as ImportOptions<N>;
+    if (typeof name !== "string") {
+      throw new TypeError(`name of import() is ${describe(name)}, not the name of an actor`);
+    }
+    const host = await this.#opening.opened;
+    const { id } = await host.import(file, { name, key: readKey(key) });
+    return this.#client.getForId(name, id) as ActorHandle<U[N]>;
+  }
+
+  /**
+   * Copies all actors into a folder, which is made or must be empty, while they go on. Opened as
+   * `storage`, the copy has each actor as of one moment, with everything that was on the disk when
+   * this was called. The log says every five seconds how far it is.
+   *
+   * @throws rejects with `storage.not_empty`, and then and on any other failure leaves nothing behind.
+   */
+  async backup(folder: string): Promise<BackupReport> {
+    const path = readPath(folder, "backup()");
+    return (await this.#opening.opened).backup(path);
   }
 
   /** Looks at one actor, by its id or a handle. */

@@ -212,6 +212,20 @@ impl Alarms {
         is_news
     }
 
+    /// An actor has come that nobody has started yet; `at` is its alarm. Somebody may have
+    /// by now: what was heard of it since is newer.
+    pub(super) fn imported(
+        &mut self,
+        number: ActorNumber,
+        id: ActorId,
+        name: &ActorName,
+        at: Option<i64>,
+    ) {
+        if !self.known.contains_key(&number) && !self.waking.contains_key(&number) {
+            self.slept(number, id, name, at);
+        }
+    }
+
     /// A generation of an actor broke, or could not start; `at` is its alarm in the
     /// directory.
     pub(super) fn broke(

@@ -33,6 +33,7 @@ mod report;
 mod shared;
 mod shutdown;
 mod table;
+mod transfer;
 mod waiter;
 mod waker;
 

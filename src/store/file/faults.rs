@@ -23,6 +23,21 @@ pub enum PromotionStep {
     Switched,
 }
 
+/// What of an import is done, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportStep {
+    /// The actor has a number.
+    Reserved,
+    /// Its file has a name and nothing in it.
+    Claimed,
+    /// The file has everything, and is the actor's.
+    Adopted,
+    /// It is synced, and its name is.
+    Synced,
+    /// The directory has the actor.
+    Entered,
+}
+
 /// What of a commit in a file is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileStep {
@@ -36,7 +51,7 @@ pub enum FileStep {
 
 #[cfg(not(feature = "faults"))]
 mod unarmed {
-    use super::{FileStep, PromotionStep};
+    use super::{FileStep, ImportStep, PromotionStep};
 
     /// Faults to come: none in this build.
     #[derive(Clone, Debug, Default)]
@@ -44,6 +59,10 @@ mod unarmed {
 
     impl FileFaults {
         pub(in crate::store) fn promotion(&self, _: PromotionStep) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        pub(in crate::store) fn import(&self, _: ImportStep) -> std::io::Result<()> {
             Ok(())
         }
 
@@ -71,7 +90,7 @@ mod armed {
     use parking_lot::{Condvar, Mutex};
     use rusqlite::ffi;
 
-    use super::{FileStep, PromotionStep};
+    use super::{FileStep, ImportStep, PromotionStep};
     use crate::store::faults::CommitFault;
 
     /// Faults to come. Clones are the same faults.
@@ -90,6 +109,8 @@ mod armed {
     struct State {
         crash_in_promotion: Option<PromotionStep>,
         fail_promotion: Option<PromotionStep>,
+        crash_in_import: Option<ImportStep>,
+        fail_import: Option<ImportStep>,
         crash_at: Option<FileStep>,
         failing_syncs: u32,
         syncs_held: bool,
@@ -105,6 +126,16 @@ mod armed {
         /// Makes the next promotion fail right after `step`.
         pub fn fail_promotion(&self, step: PromotionStep) {
             self.0.state.lock().fail_promotion = Some(step);
+        }
+
+        /// Aborts the process right after `step` of the next import.
+        pub fn crash_in_import(&self, step: ImportStep) {
+            self.0.state.lock().crash_in_import = Some(step);
+        }
+
+        /// Makes the next import fail right after `step`.
+        pub fn fail_import(&self, step: ImportStep) {
+            self.0.state.lock().fail_import = Some(step);
         }
 
         /// Aborts the process right after `step` of the next commit in a file.
@@ -134,6 +165,17 @@ mod armed {
                 std::process::abort();
             }
             match state.fail_promotion.take_if(|failing| *failing == step) {
+                Some(_) => Err(io::Error::other("injected")),
+                None => Ok(()),
+            }
+        }
+
+        pub(in crate::store) fn import(&self, step: ImportStep) -> io::Result<()> {
+            let mut state = self.0.state.lock();
+            if state.crash_in_import == Some(step) {
+                std::process::abort();
+            }
+            match state.fail_import.take_if(|failing| *failing == step) {
                 Some(_) => Err(io::Error::other("injected")),
                 None => Ok(()),
             }

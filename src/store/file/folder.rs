@@ -5,9 +5,9 @@
 //! 1. A name is never used twice: SQLite would replay the log that an earlier file of
 //!    the name left into the next one.
 //! 2. A database file that may be live is opened by SQLite alone. Here are opened: a
-//!    file before SQLite has seen it, and the directory.
+//!    file before an actor has it, and the directory.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -42,15 +42,10 @@ impl ActorsFolder {
     /// is its name. `None` when something has the name. A file that could not be written
     /// is deleted.
     pub(super) fn create(&self, name: FileName, faults: &FileFaults) -> io::Result<Option<()>> {
-        create_durably(&self.0)?;
-        let path = self.path(name);
-        if SUFFIXES.iter().any(|suffix| beside(&path, suffix).symlink_metadata().is_ok()) {
-            return Ok(None);
-        }
         let image = image().map_err(io::Error::other)?;
-        let mut file = match OpenOptions::new().write(true).create_new(true).open(&path) {
+        let mut file = match self.create_empty(name) {
             Ok(file) => file,
-            // Another promotion of the actor was faster.
+            // It was left by a failure, or another promotion of the actor was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -63,6 +58,26 @@ impl ActorsFolder {
         drop(file);
         // From here on the file is ours to delete, and only ours.
         written.inspect_err(|_| self.remove(name)).map(Some)
+    }
+
+    /// Takes a name for a file that SQLite is to fill.
+    pub(super) fn claim(&self, name: FileName) -> io::Result<()> {
+        self.create_empty(name).map(drop)
+    }
+
+    fn create_empty(&self, name: FileName) -> io::Result<File> {
+        create_durably(&self.0)?;
+        let path = self.path(name);
+        if SUFFIXES.iter().any(|suffix| beside(&path, suffix).symlink_metadata().is_ok()) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        OpenOptions::new().write(true).create_new(true).open(&path)
+    }
+
+    /// Makes a file that SQLite has filled and closed durable, and its name.
+    pub(super) fn make_durable(&self, name: FileName) -> io::Result<()> {
+        File::open(self.path(name))?.sync_all()?;
+        sync_directory(&self.0)
     }
 
     /// Deletes a file that nobody has open, and what SQLite left beside it. What cannot
@@ -105,7 +120,7 @@ impl ActorsFolder {
 }
 
 /// What SQLite keeps under this suffix beside a database.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(in crate::store) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

@@ -71,9 +71,7 @@ impl Lease {
             return Ok(());
         }
         self.committed();
-        if let Some(connection) = self.connection.take() {
-            open::close(connection, &self.slot.database);
-        }
+        self.close_connection();
         self.open()
     }
 
@@ -217,21 +215,31 @@ impl Lease {
             if let Err(error) = task::undo(self.sqlite()) {
                 tracing::error!(%error, "a transaction in memory could not be undone");
             }
-        } else if let Some(connection) = self.connection.take() {
-            connection.abandon();
+        } else {
+            self.abandon_connection();
         }
         self.slot.fail_unknown(reason, reply);
     }
 
     /// Closes without a checkpoint, for good.
     pub(super) fn abandon(mut self) {
+        self.abandon_connection();
+    }
+
+    /// Closes.
+    pub(super) fn close(mut self) {
+        self.close_connection();
+    }
+
+    fn abandon_connection(&mut self) {
+        self.slot.copies.lock().end();
         if let Some(connection) = self.connection.take() {
             connection.abandon();
         }
     }
 
-    /// Closes.
-    pub(super) fn close(mut self) {
+    fn close_connection(&mut self) {
+        self.slot.copies.lock().end();
         if let Some(connection) = self.connection.take() {
             open::close(connection, &self.slot.database);
         }
@@ -257,7 +265,9 @@ impl Slot {
             // Before anybody can open it again and count it again.
             self.files.closed(self);
         }
+        let is_copied = self.copies.lock().are_running();
         let mut state = self.lock();
+        state.is_copied = is_copied;
         state.last_used = self.files.clock.now();
         state.is_trimmed = false;
         state.in_transaction = connection.as_ref().is_some_and(|open| !open.sqlite.is_autocommit());
@@ -285,6 +295,7 @@ impl Slot {
         self.schedule(state);
         self.wake();
         if let Some(orphan) = orphan {
+            self.copies.lock().end();
             orphan.abandon();
             self.files.closed(self);
         } else if is_open {

@@ -16,12 +16,14 @@
 //! something is only put into a line.
 
 mod actor;
+mod adopt;
 mod alarm;
 mod export;
 mod faults;
 mod folder;
 mod gate;
 mod image;
+mod import;
 mod keep;
 mod lease;
 mod limits;
@@ -33,6 +35,7 @@ mod routes;
 mod schema;
 mod serve;
 mod slot;
+mod source;
 mod sync;
 mod task;
 mod turn;
@@ -45,8 +48,8 @@ use std::thread::JoinHandle;
 use parking_lot::{Condvar, Mutex, RwLock};
 
 pub use self::actor::{ActorFile, FileStats};
-pub use self::faults::{FileFaults, FileStep, PromotionStep};
-pub(super) use self::folder::ActorsFolder;
+pub use self::faults::{FileFaults, FileStep, ImportStep, PromotionStep};
+pub(super) use self::folder::{ActorsFolder, beside};
 pub use self::limits::FileLimits;
 use self::line::Line;
 pub(super) use self::open::configure;
@@ -147,6 +150,10 @@ impl Files {
             checkpoints: AtomicU64::new(0),
             threads: Mutex::default(),
         })
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// Whether the rows of a file are gone with its connection.

@@ -124,6 +124,14 @@ fn in_memory(sqlite: Connection) -> rusqlite::Result<FileConnection> {
     FileConnection::new(sqlite)
 }
 
+/// The connection of an actor in memory, whose rows are there already.
+pub(super) fn of_memory(sqlite: Connection) -> rusqlite::Result<FileConnection> {
+    sqlite.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, true)?;
+    sqlite.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, true)?;
+    sqlite.set_prepared_statement_cache_capacity(STATEMENTS);
+    in_memory(sqlite)
+}
+
 fn open_file(path: &Path) -> rusqlite::Result<FileConnection> {
     // Invariant 1: no CREATE.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -98,7 +98,7 @@ pub(super) fn migrate(sqlite: &Connection, database: &Database) -> Result<(), St
     migrate_by(sqlite, database, MIGRATIONS)
 }
 
-fn migrate_by(
+pub(super) fn migrate_by(
     sqlite: &Connection,
     database: &Database,
     steps: &[Migration],
@@ -124,7 +124,7 @@ fn migrate_by(
 }
 
 /// Zero of an empty database.
-fn version(sqlite: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn version(sqlite: &Connection) -> rusqlite::Result<i64> {
     let is_empty: bool =
         sqlite.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
     if is_empty {

@@ -31,6 +31,7 @@ use super::pool::Job;
 use super::task::Task;
 use super::turn::Parked;
 use crate::store::connection::Database;
+use crate::store::copy::Copies;
 use crate::store::place::FileName;
 use crate::store::{ActorNumber, StoreError};
 use crate::time::Instant;
@@ -46,6 +47,9 @@ pub(in crate::store) struct Slot {
     state: Mutex<State>,
     /// Told when the connection or a number of the gate may have become free.
     freed: Condvar,
+    /// Copies that are being made through the connection. Changed, and locked, by whoever
+    /// has that, and never together with the state.
+    pub(super) copies: Mutex<Copies>,
 }
 
 pub(super) struct State {
@@ -81,8 +85,8 @@ pub(super) struct State {
     pub(super) foreign_keys: Option<bool>,
     /// Whether the connection may have temporary tables, which closing would lose.
     pub(super) has_temporary: bool,
-    /// Copies that are being made through the connection.
-    pub(super) copies: u32,
+    /// Whether the free connection is being copied.
+    pub(super) is_copied: bool,
     /// Whether the rows are in memory, where closing would be losing them.
     is_memory: bool,
     /// Why nothing is served any more.
@@ -134,7 +138,7 @@ impl Slot {
             due_frames: files.limits.log_frames,
             foreign_keys: None,
             has_temporary: false,
-            copies: 0,
+            is_copied: false,
             is_memory: files.is_memory(),
             gone: None,
         };
@@ -145,6 +149,7 @@ impl Slot {
             database: files.database(name),
             state: Mutex::new(state),
             freed: Condvar::new(),
+            copies: Mutex::default(),
         })
     }
 
@@ -368,7 +373,7 @@ impl State {
 
     pub(super) fn may_close(&self) -> bool {
         !self.is_memory
-            && self.copies == 0
+            && !self.is_copied
             && (!self.has_temporary || self.wants_close)
             && matches!(self.holder, Holder::Free(_))
             && self.tasks.is_empty()

@@ -65,6 +65,22 @@ fn what_lies_behind_the_horizon_is_read_before_anything_there_is_waited_for() {
 }
 
 #[test]
+fn an_actor_that_came_is_waited_for_unless_something_newer_was_heard_of_it() {
+    let mut alarms = alarms(Vec::new());
+
+    alarms.imported(number(1), id(), &name("clock"), Some(50));
+    alarms.slept(number(2), id(), &name("clock"), Some(30));
+    alarms.imported(number(2), id(), &name("clock"), Some(10));
+    alarms.imported(number(3), id(), &name("clock"), None);
+
+    assert_eq!(next(&mut alarms, 0), Next::WaitUntil(30));
+    assert_eq!(woken(next(&mut alarms, 40)), [2]);
+    alarms.imported(number(2), id(), &name("clock"), Some(10));
+    assert_eq!(next(&mut alarms, 40), Next::WaitUntil(50));
+    assert_eq!(woken(next(&mut alarms, 50)), [1]);
+}
+
+#[test]
 fn an_actor_that_falls_asleep_is_waited_for_unless_the_directory_will_tell() {
     let mut alarms = Alarms::new();
     next(&mut alarms, 0);
