@@ -48,6 +48,7 @@ const ledger = (gate, options = {}) =>
         const { db } = c;
         await null;
         db.execute("INSERT INTO t VALUES (?)", a).catch(() => {});
+        gate.asked.resolve();
       },
       all: (c) => c.db.execute("SELECT a FROM t ORDER BY a"),
     },
@@ -65,7 +66,7 @@ async function soon(promise) {
 
 describe("an answer", () => {
   it("waits for the writes of its call, and for those of nobody's, but for no reading", async () => {
-    const gate = { begun: deferred(), open: deferred() };
+    const gate = { begun: deferred(), open: deferred(), asked: deferred() };
     const registry = inMemory({ ledger: ledger(gate) });
     const a = registry.client().ledger.getOrCreate("a");
     const left = [];
@@ -77,7 +78,9 @@ describe("an answer", () => {
     assert.equal(await a.nothing(), "nothing");
     const put = a.put(1).then(told("put"));
     assert.equal(await a.nothing(), "nothing", "others do not wait for what has not begun");
-    const behind = [a.later(2).then(told("later")), a.nothing().then(told("nothing"))];
+    const later = a.later(2).then(told("later"));
+    await gate.asked.promise;
+    const behind = [later, a.nothing().then(told("nothing"))];
     assert.equal(await soon(Promise.any([put, ...behind])), pending);
     gate.open.resolve();
     await Promise.all([held, put, ...behind]);
