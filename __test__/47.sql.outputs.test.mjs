@@ -13,6 +13,7 @@ const ledger = (gate, options = {}) =>
       onMigrate: (db) => db.execute("CREATE TABLE IF NOT EXISTS t (a INTEGER PRIMARY KEY)"),
     }),
     state: { changes: 0 },
+    createVars: (c) => ({ db: c.db }),
     options,
     actions: {
       hold: (c) =>
@@ -44,10 +45,8 @@ const ledger = (gate, options = {}) =>
         gate.asked?.resolve();
         return Promise.all(asked);
       },
-      async later(c, a) {
-        const { db } = c;
-        await null;
-        db.execute("INSERT INTO t VALUES (?)", a).catch(() => {});
+      later(c, a) {
+        c.vars.db.execute("INSERT INTO t VALUES (?)", a).catch(() => {});
         gate.asked.resolve();
       },
       all: (c) => c.db.execute("SELECT a FROM t ORDER BY a"),

@@ -8,7 +8,13 @@
 
 import { checkKeys, describe } from "../definition/keys";
 import { checkedArgument, invalidArgument, RivetError } from "../errors";
-import type { NativeDatabase, NativeTransaction, SqlCell, SqlResult } from "../native-half";
+import type {
+  NativeDatabase,
+  NativeTransaction,
+  OpenStatements,
+  SqlCell,
+  SqlResult,
+} from "../native-half";
 import type { RawAccess, TransactionOptions } from "../types";
 import { packArguments, packList } from "./arguments";
 import { sqlError } from "./errors";
@@ -31,7 +37,9 @@ abstract class Access implements RawAccess {
     const isScript = args.length === 0 && sql.replace(/[;\s]+$/, "").includes(";");
     try {
       const runner = this.runner();
-      const done = isScript ? runner.exec(sql) : runner.executePacked(sql, bindings);
+      const done = isScript
+        ? runner.exec(sql, this.asker)
+        : runner.executePacked(sql, bindings, this.asker);
       return rowsOf(await done) as TRow[];
     } catch (thrown) {
       throw sqlError(thrown);
@@ -42,11 +50,16 @@ abstract class Access implements RawAccess {
   async values(sql: string, params: readonly unknown[]): Promise<unknown[][]> {
     const bindings = packList(params, "a statement of the ORM");
     try {
-      const { rows } = await this.runner().executePacked(sql, bindings);
+      const { rows } = await this.runner().executePacked(sql, bindings, this.asker);
       return rows.map((row) => row.map(plainCell));
     } catch (thrown) {
       throw sqlError(thrown);
     }
+  }
+
+  /** The statements of the call whose client this is. */
+  protected get asker(): OpenStatements | undefined {
+    return undefined;
   }
 
   protected abstract runner(): Runner;
@@ -60,10 +73,21 @@ abstract class Access implements RawAccess {
 /** The database of one generation. */
 export class Database extends Access {
   readonly #native: () => NativeDatabase;
+  readonly #asker: OpenStatements | undefined;
 
-  constructor(native: () => NativeDatabase) {
+  constructor(native: () => NativeDatabase, asker?: OpenStatements) {
     super();
     this.#native = native;
+    this.#asker = asker;
+  }
+
+  /** The same for one call. */
+  of(asker: OpenStatements): Database {
+    return new Database(this.#native, asker);
+  }
+
+  protected override get asker(): OpenStatements | undefined {
+    return this.#asker;
   }
 
   protected runner(): Runner {
