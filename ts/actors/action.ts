@@ -41,13 +41,13 @@ export async function runAction<T>(
       return carry(output);
     };
     const output = await live.during(name, body, call);
-    const statements = call.statementsEnded();
+    const statements = call.endStatements();
     if (statements !== undefined) await statements;
     return output;
   } catch (thrown) {
     const { queue } = Context.inside(context);
     if (queue !== undefined) await giveBack(live, queue, thrown);
-    const statements = call.statementsEnded();
+    const statements = call.endStatements();
     if (statements !== undefined) await statements;
     throw forCaller(thrown, live);
   } finally {

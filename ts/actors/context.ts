@@ -27,6 +27,7 @@ export class Context {
   #client: object | undefined;
   #clock: Clock | undefined;
   #queue: Messages | undefined;
+  #db: unknown;
 
   constructor(live: Live, call: Call | undefined, clock?: Clock) {
     this.#live = live;
@@ -88,11 +89,11 @@ export class Context {
   }
 
   get db(): unknown {
-    const client = this.#live.database.client(this.#live.specifier);
-    if (this.#call !== undefined && this.#live.definition.options.durability === "reply") {
-      this.#live.bag.asksFor(this.#call.statements);
-    }
-    return client;
+    if (this.#db !== undefined) return this.#db;
+    const call = this.#live.definition.options.durability === "reply" ? this.#call : undefined;
+    const asker = call && (() => call.statements);
+    this.#db = this.#live.database.client(this.#live.specifier, asker);
+    return this.#db;
   }
 
   get sql(): InTurn {

@@ -76,9 +76,14 @@ export class Call {
     return this.#statements;
   }
 
-  /** Resolves when those have ended, before which nothing of it leaves; undefined for none. */
+  /** Resolves when those have ended that it has asked for so far; undefined for none. */
   statementsEnded(): Promise<unknown> | undefined {
     return this.#statements?.ended();
+  }
+
+  /** Resolves when its answer may be made; undefined for at once. */
+  endStatements(): Promise<void> | undefined {
+    return this.#statements?.close();
   }
 
   /** Whether its function ended. */

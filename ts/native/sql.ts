@@ -39,6 +39,7 @@ import {
   unpackResult,
   unpackResults,
 } from "./sql-values.js";
+import type { OpenStatements } from "./statements.js";
 
 /** A value for a parameter as the contract's callers say it. */
 export interface JsBindParam {
@@ -58,7 +59,7 @@ export interface JsSqlStatement {
 declare module "../../index.js" {
   interface JsNativeDatabase {
     /** Runs a text of statements; answers the rows of the last one that has columns. */
-    exec(sql: string): Promise<SqlResult>;
+    exec(sql: string, asker?: OpenStatements): Promise<SqlResult>;
     /** Runs one statement. */
     execute(sql: string, params?: readonly JsBindParam[] | null): Promise<SqlResult>;
     /** As {@link execute}. */
@@ -76,8 +77,15 @@ declare module "../../index.js" {
     close(): Promise<void>;
     /** Takes no more statements for the rest of the generation. */
     closeStatements(): Promise<void>;
-    /** As {@link execute}, with bindings as `sql-values` packs them. */
-    executePacked(sql: string, bindings: Uint8Array | null): Promise<SqlResult>;
+    /**
+     * As {@link execute}, with bindings as `sql-values` packs them. `asker`: the statements of the
+     * call that asks, which waits for them.
+     */
+    executePacked(
+      sql: string,
+      bindings: Uint8Array | null,
+      asker?: OpenStatements,
+    ): Promise<SqlResult>;
     /**
      * Runs statements here and now, in the turn that is going on. `changes` are the rows that were
      * written, those of triggers and foreign keys included.
@@ -99,20 +107,20 @@ declare module "../../index.js" {
 }
 
 const databaseMethods = {
-  async exec(this: JsNativeDatabase, sql: string): Promise<SqlResult> {
-    return unpackResult(
-      await ask(this, [sql], (ticket, waits) => sqlExec(this, sql, waits, ticket)),
-    );
+  async exec(this: JsNativeDatabase, sql: string, asker?: OpenStatements): Promise<SqlResult> {
+    const start = (ticket: number, waits: boolean) => sqlExec(this, sql, waits, ticket);
+    return unpackResult(await ask(this, sql, asker, start));
   },
   async executePacked(
     this: JsNativeDatabase,
     sql: string,
     bindings: Uint8Array | null,
+    asker?: OpenStatements,
   ): Promise<SqlResult> {
     const start = (ticket: number, waits: boolean) => {
       sqlExecute(this, sql, bindings, waits, ticket);
     };
-    return unpackResult(await ask(this, [sql], start), sql);
+    return unpackResult(await ask(this, sql, asker, start), sql);
   },
   async execute(
     this: JsNativeDatabase,
@@ -141,10 +149,8 @@ const databaseMethods = {
   ): Promise<SqlResult[]> {
     const texts = statements.map(({ sql }) => sql);
     const bindings = statements.map(({ params }) => packed(params) ?? NOTHING_BOUND);
-    const start = (ticket: number, waits: boolean) => {
-      sqlBatch(this, texts, bindings, waits, ticket);
-    };
-    return unpackResults(await ask(this, texts, start));
+    const start = (ticket: number) => sqlBatch(this, texts, bindings, false, ticket);
+    return unpackResults(await wait(this, start));
   },
   async beginTransaction(
     this: JsNativeDatabase,
@@ -218,16 +224,16 @@ if (!Object.hasOwn(JsNativeDatabase.prototype, "executePacked")) {
 /** One statement that surely only reads: nothing waits for it. */
 const READS = /^\s*(?:SELECT|VALUES|EXPLAIN)\b[^;]*;?\s*$/i;
 
-/** Runs what the call has to wait for that asks, where that is known. */
+/** Runs what `asker` has to wait for, if there is one and it still does. */
 function ask(
   owned: object,
-  texts: readonly string[],
+  sql: string,
+  asker: OpenStatements | undefined,
   start: (ticket: number, waits: boolean) => void,
 ): Promise<Uint8Array | null> {
-  const writes = texts.length !== 1 || !READS.test(texts[0] ?? "");
-  const asker = writes ? bagOf(owned).asking?.asker : undefined;
-  const answer = wait(owned, (ticket) => start(ticket, asker !== undefined));
-  asker?.add(answer);
+  const waits = asker !== undefined && !asker.closed;
+  const answer = wait(owned, (ticket) => start(ticket, waits));
+  if (waits && !READS.test(sql)) asker.add(answer);
   return answer;
 }
 

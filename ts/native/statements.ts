@@ -1,12 +1,18 @@
 /**
- * The statements of a call that have not ended: its answer is not made before they have.
+ * The statements that one call has asked for, through a client of its own, and that have not ended:
+ * its answer is not made before they have.
  *
- * 1. A statement belongs to the call whose `c.db` was touched in the same stretch of JavaScript. Where
- *    none was, as with a client that was kept, every output of its actor waits for it instead.
+ * 1. What is asked for once it is closed belongs to nobody: every output of the actor waits for it.
  */
 
 export class OpenStatements {
   readonly #open = new Set<Promise<unknown>>();
+  #closed = false;
+
+  /** Whether nobody waits for what is asked for from here on (1). */
+  get closed(): boolean {
+    return this.#closed;
+  }
 
   /** Keeps a statement until it has ended. */
   add(statement: Promise<unknown>): void {
@@ -19,22 +25,12 @@ export class OpenStatements {
   ended(): Promise<unknown> | undefined {
     return this.#open.size === 0 ? undefined : Promise.allSettled(this.#open);
   }
-}
 
-/** Whose statements are asked for in this stretch (1). */
-export class Asking {
-  #asker: OpenStatements | undefined;
-  readonly #forget = () => {
-    this.#asker = undefined;
-  };
-
-  get asker(): OpenStatements | undefined {
-    return this.#asker;
-  }
-
-  /** Until the stretch ends, these are whose statements are asked for. */
-  by(asker: OpenStatements): void {
-    if (this.#asker === undefined) queueMicrotask(this.#forget);
-    this.#asker = asker;
+  /** Closes it once none is open; undefined when that is so. */
+  close(): Promise<void> | undefined {
+    const ended = this.ended();
+    if (ended !== undefined) return ended.then(() => this.close());
+    this.#closed = true;
+    return undefined;
   }
 }

@@ -3,11 +3,13 @@
  *
  * 1. The schema is brought up to date before anything else of the actor runs, first by the
  *    provider, then by the numbered steps, each in one transaction.
+ * 2. What is asked for through a client that all calls share belongs to none of them: every output
+ *    waits for it.
  */
 
 import type { Waiter } from "../actors/waiter";
 import { type ActorSpecifier, RivetError } from "../errors";
-import type { NativeDatabase } from "../native-half";
+import type { NativeDatabase, OpenStatements } from "../native-half";
 import type { DatabaseProvider, Migration, RawAccess } from "../types";
 import { migrations } from "./migrations";
 import { Database } from "./raw";
@@ -32,8 +34,11 @@ export class AuthorsDatabase {
     this.#raw = new Database(native, waiter);
   }
 
-  /** What `c.db` is. */
-  client(actor: ActorSpecifier): unknown {
+  /**
+   * What `c.db` is; for a call whose answer waits for its own statements one of its own, unless a
+   * client costs something to make, as with an ORM (2).
+   */
+  client(actor: ActorSpecifier, asker?: () => OpenStatements): unknown {
     const { provider } = this.#declared;
     if (provider === undefined) {
       throw new RivetError(
@@ -47,7 +52,8 @@ export class AuthorsDatabase {
       this.#client = provider.createClient(this.#raw);
       this.#made = true;
     }
-    return this.#client;
+    const isPlain = this.#client === this.#raw;
+    return isPlain && asker !== undefined ? this.#raw.of(asker()) : this.#client;
   }
 
   /** Makes the schema (1). */

@@ -9,7 +9,13 @@
 import type { Waiter } from "../actors/waiter";
 import { checkKeys, describe } from "../definition/keys";
 import { checkedArgument, invalidArgument, RivetError } from "../errors";
-import type { NativeDatabase, NativeTransaction, SqlCell, SqlResult } from "../native-half";
+import type {
+  NativeDatabase,
+  NativeTransaction,
+  OpenStatements,
+  SqlCell,
+  SqlResult,
+} from "../native-half";
 import type { RawAccess, TransactionOptions } from "../types";
 import { packArguments, packList } from "./arguments";
 import { sqlError } from "./errors";
@@ -38,7 +44,9 @@ abstract class Access implements RawAccess {
     const isScript = args.length === 0 && sql.replace(/[;\s]+$/, "").includes(";");
     try {
       const runner = this.runner();
-      const done = isScript ? runner.exec(sql) : runner.executePacked(sql, bindings);
+      const done = isScript
+        ? runner.exec(sql, this.asker)
+        : runner.executePacked(sql, bindings, this.asker);
       return rowsOf(await this.waiter.waits(done)) as TRow[];
     } catch (thrown) {
       throw sqlError(thrown);
@@ -49,11 +57,17 @@ abstract class Access implements RawAccess {
   async values(sql: string, params: readonly unknown[]): Promise<unknown[][]> {
     const bindings = packList(params, "a statement of the ORM");
     try {
-      const { rows } = await this.waiter.waits(this.runner().executePacked(sql, bindings));
+      const asked = this.runner().executePacked(sql, bindings, this.asker);
+      const { rows } = await this.waiter.waits(asked);
       return rows.map((row) => row.map(plainCell));
     } catch (thrown) {
       throw sqlError(thrown);
     }
+  }
+
+  /** The statements of the call whose client this is. */
+  protected get asker(): OpenStatements | undefined {
+    return undefined;
   }
 
   protected abstract runner(): Runner;
@@ -67,10 +81,21 @@ abstract class Access implements RawAccess {
 /** The database of one generation. */
 export class Database extends Access {
   readonly #native: () => NativeDatabase;
+  readonly #asker: OpenStatements | undefined;
 
-  constructor(native: () => NativeDatabase, waiter: Waiter) {
+  constructor(native: () => NativeDatabase, waiter: Waiter, asker?: OpenStatements) {
     super(waiter);
     this.#native = native;
+    this.#asker = asker;
+  }
+
+  /** The same for one call. */
+  of(asker: OpenStatements): Database {
+    return new Database(this.#native, this.waiter, asker);
+  }
+
+  protected override get asker(): OpenStatements | undefined {
+    return this.#asker;
   }
 
   protected runner(): Runner {
