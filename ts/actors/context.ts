@@ -154,7 +154,7 @@ export class Context {
     return written(async () => {
       this.#live.recheck();
       const statements = this.#call?.statementsEnded();
-      if (statements !== undefined) await statements;
+      if (statements !== undefined) await this.#live.waits(statements, this.#call);
       await this.#live.waits(plainly(dispatch.flush(this.#live.bag)), this.#call);
     });
   }
