@@ -48,6 +48,7 @@ mod shared_files;
 mod sql;
 mod stats;
 mod target;
+mod threads;
 mod transfer;
 mod writer;
 mod yardstick;

@@ -7,7 +7,6 @@
 //! 2. A thread of a store never waits for a thread of a store to end, other than
 //!    the writer for its readers.
 
-use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -29,6 +28,8 @@ use super::options::{StoreLocation, StoreOptions};
 use super::queue::Queue;
 use super::readers::Readers;
 use super::stats::{Counters, StoreStats};
+use super::threads::is_store_thread;
+pub(super) use super::threads::{as_store_thread, store_thread};
 use super::writer::Writer;
 use super::{
     ActorNumber, ActorRow, ActorStoreRef, AlarmRow, ListFilter, NewActor, StoreError, directory,
@@ -38,10 +39,6 @@ use crate::ids::{ActorId, ActorKey, ActorName, Generation};
 
 /// How many rows one read transaction of a listing takes: a few milliseconds.
 const LIST_SLICE: u32 = 1_000;
-
-thread_local! {
-    static IS_STORE_THREAD: Cell<bool> = const { Cell::new(false) };
-}
 
 /// An open store. It is closed by [`SharedStore::close`] or with its last
 /// handle; every [`ActorStoreRef`] counts as one.
@@ -329,7 +326,7 @@ impl Drop for SharedStore {
         let writer = self.writer.lock().take();
         // Invariant 2: the last handle may be dropped by a callback.
         if let Some(writer) = writer
-            && !IS_STORE_THREAD.get()
+            && !is_store_thread()
             && writer.join().is_err()
         {
             tracing::error!("the writer of the store panicked");
@@ -412,22 +409,4 @@ pub(super) fn received<T: Send + 'static>(
     answered: oneshot::Receiver<Result<T, StoreError>>,
 ) -> BoxFuture<'static, Result<T, StoreError>> {
     async move { answered.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
-}
-
-/// Does what a thread of the store would, on this one.
-pub(super) fn as_store_thread(work: impl FnOnce()) {
-    let before = IS_STORE_THREAD.replace(true);
-    work();
-    IS_STORE_THREAD.set(before);
-}
-
-/// Starts a thread of a store.
-pub(super) fn store_thread(
-    name: String,
-    run: impl FnOnce() + Send + 'static,
-) -> std::io::Result<JoinHandle<()>> {
-    std::thread::Builder::new().name(name).spawn(move || {
-        IS_STORE_THREAD.set(true);
-        run();
-    })
 }
