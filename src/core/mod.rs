@@ -15,4 +15,5 @@ pub mod schedule;
 pub mod spawner;
 pub mod sql;
 pub mod timers;
+pub mod transaction;
 pub mod warnings;

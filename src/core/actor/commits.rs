@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::Actor;
 use super::effect::{CommitOrigin, Effect, Output, SaveOf};
 use super::gate::CommitNumber;
-use super::lifecycle::Phase;
+use super::lifecycle::{LifecycleError, Phase};
 use super::machine::Machine;
 use super::save_queue::{SaveRequest, Wait};
 use crate::core::behavior::{ActorEvent, Reply, SerializeReason, StateDelta};
@@ -105,18 +105,9 @@ impl Actor {
     /// that fails at once is not missed.
     pub(crate) fn save_state(self: &Arc<Self>, deltas: Vec<StateDelta>, reply: Reply<()>) {
         self.step(|machine, now| {
-            let empty = deltas.is_empty();
-            match push(machine, deltas, now) {
-                Some(_) if empty => {
-                    let required = machine.gate.fence(false);
-                    machine.hold(required, Output::Flushed(reply, Ok(())));
-                }
-                Some(number) => machine.watch_commit(number, reply),
-                None => {
-                    let error = machine.broken.clone().unwrap_or_else(|| self.stopping());
-                    let refused = Output::Flushed(reply, Err(error));
-                    machine.effects.push_back(Effect::Release(refused));
-                }
+            // Not before a state transaction that is open.
+            if let Some((deltas, reply)) = machine.postpone(deltas, reply) {
+                save(machine, deltas, reply, now);
             }
         });
     }
@@ -201,7 +192,7 @@ impl Actor {
 
     /// Why nobody can wait for a save now: a new actor is stored for the first time
     /// when its first hooks have ended, and they must not wait for that.
-    fn no_save_yet(&self, machine: &Machine) -> Option<Error> {
+    pub(super) fn no_save_yet(&self, machine: &Machine) -> Option<Error> {
         let waits = machine.lifecycle.phase() == Phase::Loading && !machine.state.initialized;
         waits.then(|| {
             Error::new(
@@ -242,6 +233,7 @@ impl Actor {
                         SaveOf::Rows => Vec::new(),
                     };
                     tell(machine, waiters, &Ok(()));
+                    machine.transaction_committed(number, now);
                     None
                 }
                 Err(error) if !origin.in_memory && self.retries(&error) => {
@@ -278,6 +270,28 @@ impl Actor {
                 error,
                 StoreError::Full { .. } | StoreError::Busy { .. } | StoreError::Overloaded { .. }
             )
+    }
+}
+
+/// See [`Actor::save_state`].
+pub(super) fn save(
+    machine: &mut Machine,
+    deltas: Vec<StateDelta>,
+    reply: Reply<()>,
+    now: Instant,
+) {
+    let empty = deltas.is_empty();
+    match push(machine, deltas, now) {
+        Some(_) if empty => {
+            let required = machine.gate.fence(false);
+            machine.hold(required, Output::Flushed(reply, Ok(())));
+        }
+        Some(number) => machine.watch_commit(number, reply),
+        None => {
+            let error = machine.broken.clone();
+            let error = error.unwrap_or_else(|| LifecycleError::Stopping.into());
+            machine.effects.push_back(Effect::Release(Output::Flushed(reply, Err(error))));
+        }
     }
 }
 

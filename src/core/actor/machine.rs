@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use super::activity::{Activity, CanSleep};
 use super::alarm::Alarm;
 use super::calls::Calls;
-use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf};
+use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf, With};
 use super::gate::{CommitNumber, Gate, Held, Required};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
 use super::on_demand::OnDemand;
@@ -29,7 +29,7 @@ use super::rows::TurnRows;
 use super::run_handler::RunHandler;
 use super::save_queue::SaveQueue;
 use super::schedules::Later;
-use super::turn_sql::OpenTurn;
+use super::transactions::Transactions;
 use super::waits::Waits;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::{ActorConfig, Durability};
@@ -114,10 +114,12 @@ pub(super) struct Machine {
     /// Who waits for one certain commit. Apart from the gate, since the core's own
     /// steps wait here and must not queue behind outputs.
     commit_waiters: Vec<(CommitNumber, Reply<()>)>,
+    /// State transactions; made for the first one.
+    pub(super) transactions: Option<Box<Transactions>>,
     /// When something of the author's statements is overdue.
     pub(super) sql_due: Option<Instant>,
     /// The turn that uses SQL, unless a statement runs in it.
-    pub(super) sql_turn: Option<OpenTurn>,
+    pub(super) sql_turn: Option<super::turn_sql::OpenTurn>,
     /// Whether a turn uses SQL: from before its first statement to its end or commit.
     pub(super) sql_in_use: bool,
     /// Whether its statements have written.
@@ -165,6 +167,7 @@ impl Machine {
             later: OnDemand::new(&config, |config| Later::new(config.max_schedules as usize)),
             snapshot: None,
             commit_waiters: Vec::new(),
+            transactions: None,
             sql_due: None,
             sql_turn: None,
             sql_in_use: false,
@@ -252,6 +255,17 @@ impl Machine {
         extra: Vec<RowOp>,
         save: SaveOf,
     ) -> CommitNumber {
+        self.begin_commit_with(deltas, extra, save, None)
+    }
+
+    /// The same with the statements of a state transaction, or else of the turn.
+    pub(super) fn begin_commit_with(
+        &mut self,
+        deltas: Vec<StateDelta>,
+        extra: Vec<RowOp>,
+        save: SaveOf,
+        with: Option<With>,
+    ) -> CommitNumber {
         let mut state = None;
         let rows = std::mem::take(&mut self.rows);
         let mut ops = rows.ops;
@@ -274,8 +288,11 @@ impl Machine {
         let number = self.gate.begin(carries_all);
         self.alarm.set_schedules(self.next_schedule());
         self.writes_in_flight += 1;
-        let turn = self.sql_turn.take();
-        self.sql_in_use &= turn.is_none();
+        let with = with.unwrap_or_else(|| {
+            let turn = self.sql_turn.take();
+            self.sql_in_use &= turn.is_none();
+            turn.map_or(With::Nothing, With::Turn)
+        });
         // What an author's statements wrote cannot be tried again.
         let in_memory = std::mem::take(&mut self.sql_wrote) || rows.in_memory;
         let origin = CommitOrigin { save, state, in_memory };
@@ -285,7 +302,7 @@ impl Machine {
             alarm: self.alarm.take(),
             fails_generation: in_memory || self.config.durability == Durability::Reply,
         };
-        self.effects.push_back(Effect::Commit { number, batch, origin, turn });
+        self.effects.push_back(Effect::Commit { number, batch, origin, with });
         if !rows.readers.is_empty() {
             self.effects.push_back(Effect::Begun(rows.readers));
         }
@@ -303,9 +320,14 @@ impl Machine {
         }
     }
 
-    /// Whether the author's side may push a commit.
-    pub(super) fn may_push(&self) -> bool {
+    /// Whether what changes now can still be saved.
+    pub(super) fn may_save(&self) -> bool {
         !self.is_over() && self.saves_now()
+    }
+
+    /// Whether a commit may begin: while a state transaction is open none does.
+    pub(super) fn may_push(&self) -> bool {
+        self.may_save() && !self.is_in_transaction()
     }
 
     /// Asks the author's side for a snapshot when a save is due.
@@ -315,7 +337,7 @@ impl Machine {
         ask: impl FnOnce(u64, u64) -> ActorEvent,
     ) {
         let due = self.saves.due().is_some_and(|due| due <= now);
-        if !self.saves_now() || !due || self.saves.is_saving() || self.is_over() {
+        if !due || self.saves.is_saving() || !self.may_push() {
             return;
         }
         let revision = self.saves.begin(now);
@@ -381,6 +403,15 @@ impl Machine {
         }
     }
 
+    /// Tells `reply` when this commit, which has begun or was before, is durable.
+    pub(super) fn when_begun_durable(&mut self, number: CommitNumber, reply: Reply<()>) {
+        if number <= self.gate.durable_number() {
+            self.effects.push_back(Effect::Release(Output::Flushed(reply, Ok(()))));
+        } else {
+            self.watch_commit(number, reply);
+        }
+    }
+
     /// Those who would read behind a commit that will not begin hear why.
     fn refuse_readers(&mut self, error: &Error) {
         for reader in std::mem::take(&mut self.rows).readers {
@@ -424,7 +455,7 @@ impl Machine {
 
     /// The next moment at which something is due by itself.
     fn next_due(&mut self) -> Option<Instant> {
-        let saves_now = self.saves_now() && !self.saves.is_saving();
+        let saves_now = self.may_push() && !self.saves.is_saving();
         [
             self.idle_since.map(|since| since + self.config.sleep_timeout),
             self.saves.due().filter(|_| saves_now),
@@ -434,6 +465,7 @@ impl Machine {
             self.later.made().and_then(Later::due),
             self.waits.next_due(),
             self.sql_due,
+            self.transaction_due(),
             self.snapshot.as_ref().map(|snapshot| snapshot.deadline),
         ]
         .into_iter()
@@ -468,6 +500,7 @@ impl Machine {
         self.sql_wrote = false;
         self.sql_in_use = false;
         self.effects.extend(self.sql_turn.take().map(Effect::EndTurn));
+        self.drop_transactions(error);
         self.refuse_readers(error);
         self.close_queue(error);
         for (_, waiter) in std::mem::take(&mut self.commit_waiters) {

@@ -37,6 +37,7 @@ mod shutdown;
 mod signal;
 mod sql;
 mod startup;
+pub mod transactions;
 mod turn_sql;
 pub mod waits;
 mod work;
@@ -47,10 +48,11 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use self::effect::Effect;
+use self::effect::{Effect, With};
 use self::machine::Machine;
 pub use self::requests::InPlace;
 use self::signal::{LazySignal, Over};
+pub(crate) use self::transactions::{Covers, TransactionId};
 pub use self::turn_sql::RanInTurn;
 pub use self::work::WorkRegion;
 use super::behavior::{ActorEvent, Behavior, Hooks, StopOutcome};
@@ -184,12 +186,13 @@ impl Actor {
         match effect {
             Effect::Deliver(event) => self.deliver(event),
             Effect::Discard(event) => drop(event),
-            Effect::Commit { number, batch, origin, turn } => {
+            Effect::Commit { number, batch, origin, with } => {
                 let actor = Arc::clone(self);
                 let done = Box::new(move |result| actor.committed(number, origin, result));
-                match turn {
-                    Some(turn) => turn.into_file().commit(batch, done),
-                    None => self.store.commit(batch, done),
+                match with {
+                    With::Nothing => self.store.commit(batch, done),
+                    With::Turn(turn) => turn.into_file().commit(batch, done),
+                    With::Transaction(sql) => self.commit_transaction(sql, batch, done),
                 }
             }
             Effect::Arm(at) => {
@@ -213,6 +216,8 @@ impl Actor {
             Effect::Log(line) => (line.0)(),
             Effect::BeginGrace(reason) => self.begin_grace(reason),
             Effect::EndTurn(turn) => drop(turn),
+            // Nobody waits for it: what it holds up goes on behind it.
+            Effect::EndTransaction(sql) => drop(sql.expire()),
             Effect::TickSql => self.tick_sql(),
             Effect::Break(error) => self.break_generation(error),
             Effect::Stopped(outcome) => self.perform_stopped(outcome),
@@ -302,6 +307,7 @@ impl Timed for Actor {
             if machine.later.made().and_then(schedules::Later::due).is_some_and(|due| due <= now) {
                 self.fire_alarms(machine);
             }
+            machine.expire_transaction(now);
             waits::end_due_waits(machine, now);
             if machine.sql_is_due(now) {
                 machine.effects.push_back(Effect::TickSql);

@@ -17,7 +17,9 @@ use super::task::Task;
 use super::turn::Turn;
 use crate::ids::Generation;
 use crate::store::job::Reply;
-use crate::store::sql::{AlsoCommitted, SqlWork};
+use crate::store::sql::{
+    AlsoCommitted, Bindings, SqlCursor, SqlError, SqlTransaction, SqlWork,
+};
 use crate::store::{SharedStore, StoreError, WriteBatch, rows};
 
 /// The file of one actor. A handle: it counts as one on the store, and the file opens
@@ -57,7 +59,34 @@ impl ActorFile {
     /// [`StoreError::FileMissing`], [`StoreError::Down`] and [`StoreError::OutcomeUnknown`]
     /// when the file cannot be used.
     pub fn turn(&self, generation: Generation) -> Result<Turn, StoreError> {
-        self.slot.begin_turn(generation)
+        self.slot.begin_turn(generation, false)
+    }
+
+    /// The same right after the commit of a transaction that spans turns was asked for: it
+    /// waits for that.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ActorFile::turn`] but [`StoreError::TransactionOpen`].
+    pub fn turn_behind(&self, generation: Generation) -> Result<Turn, StoreError> {
+        self.slot.begin_turn(generation, true)
+    }
+
+    /// Runs a synchronous statement of the open transaction that spans turns, on this
+    /// thread.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`SqlTransaction::run_now`], and why the connection cannot be had.
+    pub fn run_within(
+        &self,
+        generation: Generation,
+        transaction: &SqlTransaction,
+        sql: &str,
+        bindings: &Bindings,
+    ) -> Result<SqlCursor, SqlError> {
+        let lease = self.slot.lend(generation)?;
+        transaction.run_now(lease.session(), sql, bindings)
     }
 
     /// Performs a step of an author's asynchronous statements on a thread of the store,

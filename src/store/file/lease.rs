@@ -242,7 +242,9 @@ impl Slot {
         let mut state = self.lock();
         state.last_used = self.files.clock.now();
         state.is_trimmed = false;
-        state.in_transaction = connection.as_ref().is_some_and(|open| !open.sqlite.is_autocommit());
+        let in_transaction = connection.as_ref().is_some_and(|open| !open.sqlite.is_autocommit());
+        state.transactions += u64::from(in_transaction && !state.in_transaction);
+        state.in_transaction = in_transaction;
         state.frames = connection.as_ref().map_or(0, |open| open.frames());
         match &connection {
             Some(open) => {
