@@ -20,9 +20,12 @@ use super::kv::Kv;
 use super::queue::Queue;
 use super::schedule::Schedule;
 use super::sql::JsNativeDatabase;
+use super::transaction::JsActorStateTransaction;
 use crate::core::context::ActorContext as CoreContext;
+use crate::core::transaction::DEFAULT_TIMEOUT;
 use crate::error::Result;
 use crate::ids::KeyPart;
+use crate::time::Duration;
 
 /// A part of an actor's key that is text.
 #[napi(object)]
@@ -216,6 +219,25 @@ impl ActorContext {
             .restart_run_handler()
             .map_err(|error| thrown(env, invalid_state("run handler", error)))
     }
+}
+
+/// Begins a state transaction that may take `timeout_ms`, and settles `ticket` when it is
+/// open: no other is open then.
+#[napi(catch_unwind)]
+pub fn state_transaction_begin(
+    context: &ActorContext,
+    timeout_ms: Option<f64>,
+    ticket: f64,
+) -> JsActorStateTransaction {
+    trip();
+    let (owner, opened) = context.inner.begin_state_transaction(timeout(timeout_ms));
+    settle_with(&context.hub, ticket, async move { opened.await.map(|()| None) });
+    JsActorStateTransaction::new(owner, Arc::clone(&context.hub))
+}
+
+/// The JavaScript half lets positive finite numbers through only.
+fn timeout(timeout_ms: Option<f64>) -> Duration {
+    timeout_ms.map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms.ceil() as u64))
 }
 
 /// A request as the contract's callers say it.

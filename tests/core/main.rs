@@ -19,5 +19,6 @@ mod sleep;
 mod sql;
 mod start;
 mod stop;
+mod transactions;
 mod waits;
 mod work;

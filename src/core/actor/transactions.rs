@@ -17,6 +17,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use futures::FutureExt;
+
 use super::Actor;
 use super::activity::WorkKind;
 use super::commits;
@@ -330,6 +332,14 @@ impl Actor {
         file.run_within(self.identity.generation, transaction, sql, bindings)
     }
 
+    /// Gives the actor its file, and waits for that.
+    pub(crate) fn make_file(&self) -> Result<(), SqlError> {
+        if self.store.file().is_none() {
+            futures::executor::block_on(self.store.own_file(self.identity.generation))?;
+        }
+        Ok(())
+    }
+
     /// Begins a task of the runtime.
     pub(crate) fn spawn(
         &self,
@@ -454,22 +464,26 @@ impl Actor {
     ) {
         let Some(file) = self.store.file() else { return done(Err(StoreError::Closed)) };
         let panicked = Arc::clone(self);
-        self.runtime.spawner().spawn_guarded(
-            "state_transaction",
+        let committed = if batch.alarm.is_none() {
+            // Asked for here and now: a statement of the author's may wait for it on the
+            // only thread there is.
+            let committed = sql.commit_with(file.rows(batch));
+            async move { committed.await.map_err(of_store) }.boxed()
+        } else {
+            let open = file.open_alarm();
             async move {
                 // Before the transaction commits: the directory must not miss an alarm.
-                let known = match batch.alarm {
-                    Some(_) => file.open_alarm().await,
-                    None => Ok(()),
-                };
-                done(match known {
-                    Ok(()) => sql.commit_with(file.rows(batch)).await.map_err(of_store),
-                    Err(error) => {
-                        drop(sql.expire());
-                        Err(error)
-                    }
-                });
-            },
+                if let Err(error) = open.await {
+                    drop(sql.expire());
+                    return Err(error);
+                }
+                sql.commit_with(file.rows(batch)).await.map_err(of_store)
+            }
+            .boxed()
+        };
+        self.runtime.spawner().spawn_guarded(
+            "state_transaction",
+            async move { done(committed.await) },
             move |text| {
                 let error = format_args!("the commit of a state transaction panicked: {text}");
                 panicked.break_generation(Error::internal(error));

@@ -97,6 +97,7 @@ impl StateTransaction {
         if !is_begun && actor.database().map_err(named)?.is_transaction_open() {
             return Err(named(SqlError::TransactionOpen));
         }
+        actor.make_file().map_err(named)?;
         let begun = futures::executor::block_on(self.begin())?;
         actor.run_within(&begun, sql, bindings).map_err(named)
     }
