@@ -18,6 +18,7 @@ import {
   type Hold,
   type HostHandle,
   isBinding,
+  type JsActorStateTransaction,
   type JsNativeDatabase,
   type JsSqliteTransaction,
   type Kv,
@@ -38,6 +39,7 @@ import {
   type Stop,
   type Target,
   type Trial,
+  transactions,
   unbridged,
 } from "./native";
 import { once } from "./native/once";
@@ -51,6 +53,7 @@ export type {
   CrashPoint,
   Hold,
   HostHandle as Host,
+  JsActorStateTransaction as NativeStateTransaction,
   JsNativeDatabase as NativeDatabase,
   JsSqliteTransaction as NativeTransaction,
   Kv as NativeKv,
@@ -81,6 +84,7 @@ export {
   once,
   packNamed,
   packPositional,
+  transactions,
   unbridged,
 };
 

@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use napi::Env;
-use napi::bindgen_prelude::{BufferSlice, Either};
+use napi::bindgen_prelude::{BufferSlice, Either, Uint8Array};
 use napi_derive::napi;
 
 use super::calls::save_request;
@@ -21,6 +22,7 @@ use super::queue::Queue;
 use super::schedule::Schedule;
 use super::sql::JsNativeDatabase;
 use super::transaction::JsActorStateTransaction;
+use crate::core::behavior::StateDelta;
 use crate::core::context::ActorContext as CoreContext;
 use crate::core::transaction::DEFAULT_TIMEOUT;
 use crate::error::Result;
@@ -254,6 +256,17 @@ pub fn await_save(context: &ActorContext, immediate: bool, max_wait_ms: f64, tic
     let inner = context.inner.clone();
     let request = save_request(immediate, max_wait_ms);
     settle(&context.hub, ticket, async move { inner.request_save_and_wait(request).await });
+}
+
+/// Saves an encoded state, and settles `ticket` when that is durable. While a state
+/// transaction is open it waits for its end.
+#[napi(catch_unwind)]
+pub fn await_saved(context: &ActorContext, state: Option<Uint8Array>, ticket: f64) {
+    trip();
+    let inner = context.inner.clone();
+    let state = state.map(|state| StateDelta::ActorState(Bytes::copy_from_slice(&state)));
+    let deltas = state.into_iter().collect();
+    settle(&context.hub, ticket, async move { inner.save_state(deltas).await });
 }
 
 /// Settles `ticket` when every save that has begun is durable.

@@ -95,11 +95,8 @@ pub fn state_transaction_execute(
     trip();
     let bindings = read_given(env, bindings.as_ref())?;
     let inner = transaction.inner();
-    let ran = if budgeted {
-        inner.execute_budgeted(sql, bindings)
-    } else {
-        inner.execute(sql, bindings)
-    };
+    let ran =
+        if budgeted { inner.execute_budgeted(sql, bindings) } else { inner.execute(sql, bindings) };
     settle_with(&transaction.hub, ticket, async move { pack(&ran.await?).map(Some) });
     Ok(())
 }
@@ -143,8 +140,7 @@ pub fn state_transaction_commit(
     trip();
     let state = state.map(|state| Bytes::copy_from_slice(&state));
     let owner = &transaction.owner;
-    let begun =
-        if covers_state { owner.commit(state, true) } else { owner.commit_budgeted(state) };
+    let begun = if covers_state { owner.commit(state, true) } else { owner.commit_budgeted(state) };
     let (number, durable) = begun.map_err(|error| thrown(env, error))?;
     settle_with(&transaction.hub, ticket, async move { durable.await.map(|()| None) });
     Ok(to_js(number.get()))

@@ -65,8 +65,7 @@ pub(super) fn get(
     keys: &[Bytes],
 ) -> rusqlite::Result<Vec<Option<Bytes>>> {
     // One moment for all keys; an author's transaction that is open is one.
-    let moment =
-        if sqlite.is_autocommit() { Some(sqlite.unchecked_transaction()?) } else { None };
+    let moment = if sqlite.is_autocommit() { Some(sqlite.unchecked_transaction()?) } else { None };
     let values = {
         let mut query =
             sqlite.prepare_cached("SELECT value FROM _gr_kv WHERE num = ?1 AND key = ?2")?;

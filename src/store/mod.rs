@@ -73,8 +73,7 @@ pub use self::shared::SharedStore;
 pub use self::sql::{
     AlsoCommitted, BeginOptions, Bindings, Ending, SqlCursor, SqlDatabase, SqlError, SqlHost,
     SqlOutcome, SqlRan, SqlReply, SqlRows, SqlSession, SqlTransaction, SqlTurn, SqlValue, SqlWay,
-    SqlWork, TurnConnection, UserSql, ends_transaction, is_blank,
-    touches_data,
+    SqlWork, TurnConnection, UserSql, ends_transaction, is_blank, touches_data,
 };
 pub use self::stats::StoreStats;
 pub use self::yardstick::plain_commits;

@@ -11,6 +11,7 @@ import { once } from "./once.js";
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
 export {
   ActorContext,
+  type JsActorStateTransaction,
   type JsNativeDatabase,
   type JsSqliteTransaction,
   type Kv,
@@ -72,6 +73,7 @@ export {
   type SqlResult,
 } from "./sql-values.js";
 export { CancellationToken } from "./token.js";
+export * as transactions from "./transaction.js";
 export type { CrashPoint, Trial } from "./trial.js";
 
 /**

@@ -107,7 +107,7 @@ const databaseMethods = {
     sql: string,
     params?: readonly JsBindParam[] | null,
   ): Promise<SqlResult> {
-    return this.executePacked(sql, packed(params));
+    return this.executePacked(sql, packedParams(params));
   },
   async query(
     this: JsNativeDatabase,
@@ -128,7 +128,7 @@ const databaseMethods = {
     statements: readonly JsSqlStatement[],
   ): Promise<SqlResult[]> {
     const texts = statements.map(({ sql }) => sql);
-    const bindings = statements.map(({ params }) => packed(params) ?? NOTHING_BOUND);
+    const bindings = statements.map(({ params }) => packedParams(params) ?? NOTHING_BOUND);
     return unpackResults(await wait(this, (ticket) => sqlBatch(this, texts, bindings, ticket)));
   },
   async beginTransaction(
@@ -181,7 +181,7 @@ const transactionMethods = {
     sql: string,
     params?: readonly JsBindParam[] | null,
   ): Promise<SqlResult> {
-    return this.executePacked(sql, packed(params));
+    return this.executePacked(sql, packedParams(params));
   },
   async commit(this: JsSqliteTransaction): Promise<void> {
     await wait(this, (ticket) => sqlTransactionEnd(this, true, ticket));
@@ -201,7 +201,8 @@ function wait(owned: object, start: (ticket: number) => void): Promise<Uint8Arra
   return bagOf(owned).home.tickets.wait(start, { bridged: true });
 }
 
-function packed(params: readonly JsBindParam[] | null | undefined): Uint8Array | null {
+/** Bindings as `sql-values` packs them. */
+export function packedParams(params: readonly JsBindParam[] | null | undefined): Uint8Array | null {
   return packPositional((params ?? []).map(bound));
 }
 

@@ -63,6 +63,17 @@ export class Message implements OpenQueueMessage<string, unknown, unknown> {
     message.#holder.note(message, false);
   }
 
+  /** It goes on, because what ended it was undone. */
+  static reopened(message: Message): void {
+    message.#isOver = false;
+    message.#holder.note(message, true);
+  }
+
+  /** @throws `queue.already_completed` */
+  static checkOpen(message: Message): void {
+    if (message.#isOver) throw alreadyCompleted();
+  }
+
   async #end(end: () => Promise<void>): Promise<void> {
     if (this.#isOver) throw alreadyCompleted();
     Message.ended(this);

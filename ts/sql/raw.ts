@@ -8,7 +8,7 @@
 
 import { checkKeys, describe } from "../definition/keys";
 import { invalidArgument, messageOf, RivetError } from "../errors";
-import type { NativeDatabase, NativeTransaction, SqlCell, SqlResult } from "../native-half";
+import type { NativeDatabase, SqlCell, SqlResult } from "../native-half";
 import type { RawAccess, TransactionOptions } from "../types";
 import { packArguments, packList } from "./arguments";
 import { sqlError } from "./errors";
@@ -17,7 +17,7 @@ import { sqlError } from "./errors";
 type Runner = Pick<NativeDatabase, "executePacked" | "exec">;
 
 /** The names that may stand before a transaction's. */
-const transactionKeys = ["name", "timeout"];
+const transactionKeys = ["name", "timeout", "experimental"];
 
 abstract class Access implements RawAccess {
   async execute<TRow extends object = Record<string, unknown>>(
@@ -57,13 +57,21 @@ abstract class Access implements RawAccess {
   abstract close(): Promise<void>;
 }
 
+/** How long a transaction may take when nothing is said, in milliseconds. */
+const TIMEOUT = 60_000;
+
+/** Runs a transaction to which the state belongs. */
+export type WithState = <T>(body: (tx: RawAccess) => T | Promise<T>, timeout: number) => Promise<T>;
+
 /** The database of one generation. */
 export class Database extends Access {
   readonly #native: () => NativeDatabase;
+  readonly #withState: WithState;
 
-  constructor(native: () => NativeDatabase) {
+  constructor(native: () => NativeDatabase, withState: WithState) {
     super();
     this.#native = native;
+    this.#withState = withState;
   }
 
   protected runner(): Runner {
@@ -77,7 +85,8 @@ export class Database extends Access {
     if (typeof body !== "function") {
       throw invalidArgument(`db.transaction() takes a function, not ${describe(body)}`);
     }
-    const { name, timeout } = readOptions(options);
+    const { name, timeout, includeState } = readOptions(options);
+    if (includeState) return this.#withState(body, timeout ?? TIMEOUT);
     const native = await plainly(this.#native().beginTransaction(timeout, name));
     let result: T;
     try {
@@ -96,10 +105,11 @@ export class Database extends Access {
   }
 }
 
-class Inside extends Access {
-  readonly #native: NativeTransaction;
+/** A transaction as `tx`. */
+export class Inside extends Access {
+  readonly #native: Runner;
 
-  constructor(native: NativeTransaction) {
+  constructor(native: Runner) {
     super();
     this.#native = native;
   }
@@ -155,10 +165,20 @@ export function plainCell(cell: SqlCell): null | number | bigint | string | Uint
   return cell instanceof Uint8Array ? Uint8Array.from(cell) : cell;
 }
 
-function readOptions(given: TransactionOptions): TransactionOptions {
+interface ReadOptions {
+  readonly name: string | undefined;
+  readonly timeout: number | undefined;
+  readonly includeState: boolean;
+}
+
+function readOptions(given: TransactionOptions): ReadOptions {
   const place = "options of db.transaction()";
   try {
     checkKeys(given, { place, known: transactionKeys });
+    const { experimental } = given as TransactionOptions;
+    if (experimental !== undefined) {
+      checkKeys(experimental, { place: `experimental of ${place}`, known: ["includeState"] });
+    }
   } catch (error) {
     throw invalidArgument(messageOf(error));
   }
@@ -169,7 +189,8 @@ function readOptions(given: TransactionOptions): TransactionOptions {
   if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
     throw invalidArgument(`timeout of ${place} is ${describe(timeout)}, not milliseconds above 0`);
   }
-  return { name, timeout };
+  const includeState = (given as TransactionOptions).experimental?.includeState === true;
+  return { name, timeout, includeState };
 }
 
 async function plainly<T>(promise: Promise<T>): Promise<T> {

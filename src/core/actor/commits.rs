@@ -274,12 +274,7 @@ impl Actor {
 }
 
 /// See [`Actor::save_state`].
-pub(super) fn save(
-    machine: &mut Machine,
-    deltas: Vec<StateDelta>,
-    reply: Reply<()>,
-    now: Instant,
-) {
+pub(super) fn save(machine: &mut Machine, deltas: Vec<StateDelta>, reply: Reply<()>, now: Instant) {
     let empty = deltas.is_empty();
     match push(machine, deltas, now) {
         Some(_) if empty => {

@@ -108,8 +108,7 @@ impl Actor {
             // The moment for which the author's side has to wait for the disk.
             None => futures::executor::block_on(self.store.own_file(generation))?,
         };
-        let file =
-            if is_behind { file.turn_behind(generation)? } else { file.turn(generation)? };
+        let file = if is_behind { file.turn_behind(generation)? } else { file.turn(generation)? };
         // The commit of a turn may be left to another thread (`mod.rs`, invariant 2): the
         // next turn then waits for that.
         file.share();

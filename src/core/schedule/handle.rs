@@ -175,10 +175,7 @@ impl ActorSchedule {
     }
 
     /// Within a transaction its own changes are seen.
-    fn read<T>(
-        &self,
-        read: impl FnOnce(&Schedules) -> Result<T, ScheduleError>,
-    ) -> Result<T> {
+    fn read<T>(&self, read: impl FnOnce(&Schedules) -> Result<T, ScheduleError>) -> Result<T> {
         match &self.1 {
             Some(transaction) => transaction.read_schedules(read),
             None => self.0.read_schedules(read),

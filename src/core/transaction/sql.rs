@@ -71,9 +71,8 @@ impl StateTransaction {
         sql: String,
         bindings: Bindings,
     ) -> BoxFuture<'static, Result<SqlOutcome>> {
-        let counted = self.check().and_then(|()| {
-            self.count(1, bindings.bytes().unwrap_or(sql.len()))
-        });
+        let counted =
+            self.check().and_then(|()| self.count(1, bindings.bytes().unwrap_or(sql.len())));
         match counted {
             Ok(()) => self.execute(sql, bindings),
             Err(error) => std::future::ready(Err(error)).boxed(),
@@ -91,8 +90,7 @@ impl StateTransaction {
             return Ok(SqlCursor::empty());
         }
         let actor = &self.0.actor;
-        let named =
-            |error: SqlError| Error::from(error).with_actor(actor.identity().specifier());
+        let named = |error: SqlError| Error::from(error).with_actor(actor.identity().specifier());
         let is_begun = self.0.begun.lock().as_ref().is_some_and(|begun| begun.peek().is_some());
         if !is_begun && actor.database().map_err(named)?.is_transaction_open() {
             return Err(named(SqlError::TransactionOpen));

@@ -17,9 +17,7 @@ use super::task::Task;
 use super::turn::Turn;
 use crate::ids::Generation;
 use crate::store::job::Reply;
-use crate::store::sql::{
-    AlsoCommitted, Bindings, SqlCursor, SqlError, SqlTransaction, SqlWork,
-};
+use crate::store::sql::{AlsoCommitted, Bindings, SqlCursor, SqlError, SqlTransaction, SqlWork};
 use crate::store::{SharedStore, StoreError, WriteBatch, rows};
 
 /// The file of one actor. A handle: it counts as one on the store, and the file opens

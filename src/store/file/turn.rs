@@ -241,10 +241,7 @@ impl Slot {
         Ok(Lease::new(Arc::clone(self), connection))
     }
 
-    fn lease_for_turn(
-        self: &Arc<Self>,
-        waits: bool,
-    ) -> Result<(Lease, Vec<Task>), StoreError> {
+    fn lease_for_turn(self: &Arc<Self>, waits: bool) -> Result<(Lease, Vec<Task>), StoreError> {
         let me = thread::current().id();
         let busy = || StoreError::Busy { path: self.database.label() };
         let mut state = self.lock();
