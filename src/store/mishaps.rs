@@ -14,13 +14,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::{
     ActorFile, ActorRecord, ActorStore, ActorStoreRef, CommitDone, DeadLetter, HistoryRow, KvQuery,
-    MessageId, StoreError, WriteBatch,
+    MessageId, SqlTransaction, StoreError, WriteBatch,
 };
+use crate::ids::Generation;
 
 /// Where the process can be made to die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,8 +171,63 @@ impl ActorStore for Mishandled {
         }
     }
 
+    fn commit_with(
+        &self,
+        statements: SqlTransaction,
+        batch: WriteBatch,
+        done: CommitDone,
+    ) -> BoxFuture<'static, ()> {
+        let fate =
+            if self.ended.load(Ordering::Acquire) { None } else { Some(self.mishaps.fate()) };
+        let crashed = match fate {
+            Some(Fate::Passes) => {
+                return self.inner.commit_with(statements, batch, self.mishaps.heard(done));
+            }
+            Some(Fate::DiesAfter(crashed)) => {
+                let mishaps = self.mishaps.clone();
+                let durable = move |_: Result<(), StoreError>| {
+                    mishaps.power_off();
+                    mishaps.keep_unheard(done);
+                    crashed();
+                };
+                return self.inner.commit_with(statements, batch, Box::new(durable));
+            }
+            None => {
+                done(Err(StoreError::Stale));
+                None
+            }
+            Some(Fate::Fails) => {
+                if batch.fails_generation {
+                    self.ended.store(true, Ordering::Release);
+                }
+                done(Err(StoreError::Full { path: "failNextCommit()".to_owned() }));
+                None
+            }
+            Some(Fate::Lost) => {
+                self.mishaps.keep_unheard(done);
+                None
+            }
+            Some(Fate::Dies(crashed)) => {
+                self.mishaps.keep_unheard(done);
+                Some(crashed)
+            }
+        };
+        drop(statements.roll_back());
+        if let Some(crashed) = crashed {
+            crashed();
+        }
+        futures::future::ready(()).boxed()
+    }
+
     fn rest(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         self.inner.rest()
+    }
+
+    fn own_file(
+        &self,
+        generation: Generation,
+    ) -> BoxFuture<'static, Result<ActorFile, StoreError>> {
+        self.inner.own_file(generation)
     }
 
     fn file(&self) -> Option<ActorFile> {

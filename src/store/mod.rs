@@ -301,6 +301,20 @@ pub trait ActorStore: Send + Sync + 'static {
     /// failure waits for each answer, or revokes the generation.
     fn commit(&self, batch: WriteBatch, done: CommitDone);
 
+    /// Makes the changes of a batch together with the open transaction of the author's
+    /// statements, in the actor's file. What is returned has to be driven to its end;
+    /// otherwise as [`ActorStore::commit`].
+    fn commit_with(
+        &self,
+        statements: SqlTransaction,
+        batch: WriteBatch,
+        done: CommitDone,
+    ) -> BoxFuture<'static, ()> {
+        drop((statements, batch));
+        done(Err(StoreError::Closed));
+        futures::future::ready(()).boxed()
+    }
+
     /// Called when a generation has committed its last batch and heard its end: the place
     /// puts its books in order, so that whoever wakes the actor knows its alarm, and lets
     /// go of what it holds for it. The actor has not gone to sleep before this resolves.

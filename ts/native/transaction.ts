@@ -136,7 +136,7 @@ export function open(
   const start = (ticket: number) => {
     begun = stateTransactionBegin(context, timeoutMs ?? null, ticket);
   };
-  const opened = bag.home.tickets.wait(start, { bridged: true, holds: false });
+  const opened = bag.home.tickets.wait(start, { bridged: true });
   // Whoever finds it open does not wait.
   opened.catch(() => {});
   const transaction = belongsTo(begun as unknown as JsActorStateTransaction, bag);

@@ -273,6 +273,31 @@ impl Actor {
     }
 }
 
+impl Machine {
+    /// Tells `reply` how a commit ends, which must not have ended. It may not have begun
+    /// either, if rows wait for it.
+    pub(super) fn watch_commit(&mut self, number: CommitNumber, reply: Reply<()>) {
+        self.commit_waiters.push((number, reply));
+    }
+
+    /// Tells those who wait for this commit, and for no other, how it ended.
+    pub(super) fn tell_commit(&mut self, number: CommitNumber, result: &Result<()>) {
+        let done = self.commit_waiters.extract_if(.., |(wanted, _)| *wanted == number);
+        for (_, reply) in done {
+            self.effects.push_back(Effect::Release(Output::Flushed(reply, result.clone())));
+        }
+    }
+
+    /// Tells `reply` when this commit, which has begun or was before, is durable.
+    pub(super) fn when_begun_durable(&mut self, number: CommitNumber, reply: Reply<()>) {
+        if number <= self.gate.durable_number() {
+            self.effects.push_back(Effect::Release(Output::Flushed(reply, Ok(()))));
+        } else {
+            self.watch_commit(number, reply);
+        }
+    }
+}
+
 /// See [`Actor::save_state`].
 pub(super) fn save(machine: &mut Machine, deltas: Vec<StateDelta>, reply: Reply<()>, now: Instant) {
     let empty = deltas.is_empty();

@@ -22,8 +22,8 @@ pub(super) enum Effect {
     Commit { number: CommitNumber, batch: WriteBatch, origin: CommitOrigin, with: With },
     /// Give the connection of a turn back, without what it wrote.
     EndTurn(OpenTurn),
-    /// Undo the statements of a state transaction.
-    EndTransaction(SqlTransaction),
+    /// Undo the statements of a state transaction, as its deadline does or as its owner.
+    EndTransaction { sql: SqlTransaction, expired: bool },
     /// Have the machine ticked at this moment.
     Arm(Instant),
     /// Tell the host the next intent.

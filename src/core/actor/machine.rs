@@ -34,7 +34,7 @@ use super::waits::Waits;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::{ActorConfig, Durability};
 use crate::core::warnings::WarningWindows;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::ids::Generation;
 use crate::store::{RowOp, WriteBatch};
 use crate::time::{Duration, Instant};
@@ -113,7 +113,7 @@ pub(super) struct Machine {
     pub(super) snapshot: Option<Snapshot>,
     /// Who waits for one certain commit. Apart from the gate, since the core's own
     /// steps wait here and must not queue behind outputs.
-    commit_waiters: Vec<(CommitNumber, Reply<()>)>,
+    pub(super) commit_waiters: Vec<(CommitNumber, Reply<()>)>,
     /// State transactions; made for the first one.
     pub(super) transactions: Option<Box<Transactions>>,
     /// When something of the author's statements is overdue.
@@ -386,29 +386,6 @@ impl Machine {
     pub(super) fn disarm(&mut self, now: Instant) {
         while self.armed.is_some_and(|armed| armed <= now) {
             self.armed = self.armed_later.pop();
-        }
-    }
-
-    /// Tells `reply` how a commit ends, which must not have ended. It may not have begun
-    /// either, if rows wait for it.
-    pub(super) fn watch_commit(&mut self, number: CommitNumber, reply: Reply<()>) {
-        self.commit_waiters.push((number, reply));
-    }
-
-    /// Tells those who wait for this commit, and for no other, how it ended.
-    pub(super) fn tell_commit(&mut self, number: CommitNumber, result: &Result<()>) {
-        let done = self.commit_waiters.extract_if(.., |(wanted, _)| *wanted == number);
-        for (_, reply) in done {
-            self.effects.push_back(Effect::Release(Output::Flushed(reply, result.clone())));
-        }
-    }
-
-    /// Tells `reply` when this commit, which has begun or was before, is durable.
-    pub(super) fn when_begun_durable(&mut self, number: CommitNumber, reply: Reply<()>) {
-        if number <= self.gate.durable_number() {
-            self.effects.push_back(Effect::Release(Output::Flushed(reply, Ok(()))));
-        } else {
-            self.watch_commit(number, reply);
         }
     }
 

@@ -37,7 +37,8 @@ mod shutdown;
 mod signal;
 mod sql;
 mod startup;
-pub mod transactions;
+mod transaction_commits;
+mod transactions;
 mod turn_sql;
 pub mod waits;
 mod work;
@@ -52,7 +53,8 @@ use self::effect::{Effect, With};
 use self::machine::Machine;
 pub use self::requests::InPlace;
 use self::signal::{LazySignal, Over};
-pub(crate) use self::transactions::{Covers, TransactionId};
+pub(crate) use self::transaction_commits::Covers;
+pub(crate) use self::transactions::TransactionId;
 pub use self::turn_sql::RanInTurn;
 pub use self::work::WorkRegion;
 use super::behavior::{ActorEvent, Behavior, Hooks, StopOutcome};
@@ -217,7 +219,8 @@ impl Actor {
             Effect::BeginGrace(reason) => self.begin_grace(reason),
             Effect::EndTurn(turn) => drop(turn),
             // Nobody waits for it: what it holds up goes on behind it.
-            Effect::EndTransaction(sql) => drop(sql.expire()),
+            Effect::EndTransaction { sql, expired: true } => drop(sql.expire()),
+            Effect::EndTransaction { sql, expired: false } => drop(sql.roll_back()),
             Effect::TickSql => self.tick_sql(),
             Effect::Break(error) => self.break_generation(error),
             Effect::Stopped(outcome) => self.perform_stopped(outcome),

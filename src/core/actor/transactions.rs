@@ -17,23 +17,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use futures::FutureExt;
-
 use super::Actor;
 use super::activity::WorkKind;
 use super::commits;
-use super::effect::{Effect, Output, SaveOf, With};
+use super::effect::{Effect, Output};
 use super::gate::CommitNumber;
 use super::machine::Machine;
-use super::queue::By;
-use super::rows::Rows;
 use crate::core::behavior::{Reply, StateDelta};
-use crate::core::queue::{Change, Moment};
-use crate::core::transaction::{Plan, TransactionError};
+use crate::core::transaction::TransactionError;
 use crate::error::{Error, Result};
-use crate::store::{
-    Bindings, CommitDone, SqlCursor, SqlError, SqlTransaction, StoreError, WriteBatch,
-};
+use crate::store::{Bindings, SqlCursor, SqlError, SqlTransaction, StoreError};
 use crate::time::{Duration, Instant};
 
 /// Names a state transaction among those of its generation.
@@ -44,7 +37,7 @@ pub(crate) struct TransactionId(u64);
 #[derive(Debug, Default)]
 pub(super) struct Transactions {
     last: u64,
-    open: Option<Open>,
+    pub(super) open: Option<Open>,
     /// Those who wait for their turn (invariant 1).
     waiting: Vec<Waiting>,
     /// Saves that were handed over meanwhile (invariant 2).
@@ -63,30 +56,21 @@ struct Waiting {
 }
 
 #[derive(Debug)]
-struct Open {
+pub(super) struct Open {
     id: TransactionId,
     /// `None` from its commit on.
-    deadline: Option<Instant>,
+    pub(super) deadline: Option<Instant>,
     timeout: Duration,
     /// Its statements, once there are any.
-    sql: Option<SqlTransaction>,
+    pub(super) sql: Option<SqlTransaction>,
     /// Its commit, until the store has answered that (invariant 5).
-    commit: Option<CommitNumber>,
+    pub(super) commit: Option<CommitNumber>,
     /// Told when it ends.
     ended: Vec<Reply<()>>,
 }
 
 /// How many expired ones are known by their ids.
 const KNOWN: usize = 64;
-
-/// How the commit of a transaction counts as a save of the state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Covers {
-    /// The author's side has nothing else to save.
-    All,
-    /// It says nothing of the state outside.
-    Itself,
-}
 
 impl Machine {
     /// Whether a state transaction is open.
@@ -129,7 +113,7 @@ impl Machine {
     }
 
     /// Ends the open one, and goes on with what waited for that.
-    fn close_transaction(&mut self, result: &Result<()>, now: Instant) {
+    pub(super) fn close_transaction(&mut self, result: &Result<()>, now: Instant) {
         let Some(open) = self.transactions.as_mut().and_then(|all| all.open.take()) else { return };
         self.state.epoch += 1;
         let ended = self.activity.end(WorkKind::InternalKeepAwake);
@@ -154,11 +138,11 @@ impl Machine {
     }
 
     /// Rolls the open one back unless it commits; says whether it did.
-    fn undo_transaction(&mut self, error: &Error, now: Instant) -> bool {
+    pub(super) fn undo_transaction(&mut self, error: &Error, expired: bool, now: Instant) -> bool {
         let open = self.transactions.as_mut().and_then(|all| all.open.as_mut());
         let Some(open) = open.filter(|open| open.commit.is_none()) else { return false };
         let sql = open.sql.take();
-        self.effects.extend(sql.map(Effect::EndTransaction));
+        self.effects.extend(sql.map(|sql| Effect::EndTransaction { sql, expired }));
         self.close_transaction(&Err(error.clone()), now);
         true
     }
@@ -175,7 +159,7 @@ impl Machine {
         if all.expired.len() > KNOWN {
             all.expired.pop_front();
         }
-        self.undo_transaction(&error, now);
+        self.undo_transaction(&error, true, now);
     }
 
     /// The memory is void: whoever waits hears why.
@@ -200,7 +184,11 @@ impl Machine {
     }
 
     /// The open one, if it is this one and does not commit yet; why not.
-    fn transaction(&mut self, id: TransactionId, timeout: Duration) -> Result<&mut Open> {
+    pub(super) fn transaction(
+        &mut self,
+        id: TransactionId,
+        timeout: Duration,
+    ) -> Result<&mut Open> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
@@ -212,38 +200,6 @@ impl Machine {
             _ if stopping => Err(super::lifecycle::LifecycleError::Stopping.into()),
             _ => Err(TransactionError::Finished.into()),
         }
-    }
-
-    /// Makes in memory what a transaction planned, and leaves its rows for the commit that
-    /// follows. Nothing is changed when a part refuses (invariant 3).
-    fn apply_plan(&mut self, plan: Plan, at: Moment) -> Result<()> {
-        let Plan { kv, queue, schedules, .. } = plan;
-        let jobs = if schedules.is_empty() {
-            None
-        } else {
-            let (mut trial, mut ops) = (self.later.schedules.clone(), Vec::new());
-            for step in schedules {
-                ops.extend(step(&mut trial)?);
-            }
-            Some((trial, ops))
-        };
-        if !queue.is_empty() {
-            let (mut trial, mut change) = (self.desk.queue().clone(), Change::default());
-            for step in queue {
-                let Change { ops, wakes } = step(&mut trial, at)?;
-                change.ops.extend(ops);
-                change.wakes.extend(wakes);
-            }
-            self.desk.set_queue(trial);
-            self.apply_queue(change, By::Author, at);
-        }
-        if let Some((trial, ops)) = jobs {
-            self.later.schedules = trial;
-            self.rows.add(Rows { ops, in_memory: true });
-        }
-        // Before the keys that others set meanwhile: those count as set behind it.
-        self.rows.ops.splice(0..0, kv);
-        Ok(())
     }
 }
 
@@ -316,7 +272,7 @@ impl Actor {
             open.map(|open| open.sql = Some(sql.clone()))
         });
         if begun.is_err() {
-            drop(sql.expire());
+            drop(sql.roll_back());
         }
         begun
     }
@@ -361,65 +317,6 @@ impl Actor {
         });
     }
 
-    /// Commits (invariant 3): everything of it is decided here, and `durable` hears when
-    /// the store has it.
-    ///
-    /// # Errors
-    ///
-    /// Why nothing was changed; it is rolled back then.
-    pub(crate) fn commit_planned(
-        self: &Arc<Self>,
-        id: TransactionId,
-        timeout: Duration,
-        plan: Plan,
-        deltas: Vec<StateDelta>,
-        covers: Covers,
-        durable: Reply<()>,
-    ) -> Result<CommitNumber> {
-        let (result, unused) = self.step(|machine, now| {
-            if let Err(error) = machine.transaction(id, timeout) {
-                return (Err(error), Some(durable));
-            }
-            let at = self.moment(now);
-            if let Err(error) = machine.apply_plan(plan, at) {
-                machine.undo_transaction(&error, now);
-                return (Err(error), Some(durable));
-            }
-            let save = match covers {
-                Covers::All => {
-                    machine.pushes_pending = false;
-                    SaveOf::Pushed(machine.saves.begin_directly())
-                }
-                Covers::Itself => SaveOf::Rows,
-            };
-            let open = machine.transactions.as_mut().and_then(|all| all.open.as_mut());
-            let sql = open.and_then(|open| open.sql.take());
-            let uses_sql = sql.is_some();
-            let number = if deltas.is_empty() && !machine.has_rows() && !uses_sql {
-                if let SaveOf::Pushed(revision) = save {
-                    let waiters = machine.saves.written_directly(revision, now);
-                    commits::nothing_to_save(machine, waiters);
-                }
-                machine.gate.begun()
-            } else {
-                machine.rows.in_memory = true;
-                let with = sql.map(With::Transaction);
-                machine.begin_commit_with(deltas, Vec::new(), save, with)
-            };
-            machine.when_begun_durable(number, durable);
-            let open = machine.transactions.as_mut().and_then(|all| all.open.as_mut());
-            if let Some(open) = open.filter(|_| uses_sql) {
-                (open.commit, open.deadline) = (Some(number), None);
-            } else {
-                machine.close_transaction(&Ok(()), now);
-            }
-            (Ok(number), None)
-        });
-        // Dropping it answers it, which calls out: not under the lock.
-        drop(unused);
-        result.map_err(|error| error.with_actor(self.identity.specifier()))
-    }
-
     /// Ends it without its changes; its statements are the caller's to undo. `Err` when
     /// it has ended.
     pub(crate) fn undo_planned(
@@ -446,49 +343,13 @@ impl Actor {
                 let refused = Output::Flushed(waiting.reply, Err(stopping.clone()));
                 machine.effects.push_back(Effect::Release(refused));
             }
-            if machine.undo_transaction(&stopping, now) {
+            if machine.undo_transaction(&stopping, false, now) {
                 let actor_id = self.identity.id;
                 machine.log(move || {
                     tracing::warn!(%actor_id, "a state transaction was open at the end: rolled back");
                 });
             }
         });
-    }
-
-    /// Commits a batch with the statements of a transaction.
-    pub(super) fn commit_transaction(
-        self: &Arc<Self>,
-        sql: SqlTransaction,
-        batch: WriteBatch,
-        done: CommitDone,
-    ) {
-        let Some(file) = self.store.file() else { return done(Err(StoreError::Closed)) };
-        let panicked = Arc::clone(self);
-        let committed = if batch.alarm.is_none() {
-            // Asked for here and now: a statement of the author's may wait for it on the
-            // only thread there is.
-            let committed = sql.commit_with(file.rows(batch));
-            async move { committed.await.map_err(of_store) }.boxed()
-        } else {
-            let open = file.open_alarm();
-            async move {
-                // Before the transaction commits: the directory must not miss an alarm.
-                if let Err(error) = open.await {
-                    drop(sql.expire());
-                    return Err(error);
-                }
-                sql.commit_with(file.rows(batch)).await.map_err(of_store)
-            }
-            .boxed()
-        };
-        self.runtime.spawner().spawn_guarded(
-            "state_transaction",
-            async move { done(committed.await) },
-            move |text| {
-                let error = format_args!("the commit of a state transaction panicked: {text}");
-                panicked.break_generation(Error::internal(error));
-            },
-        );
     }
 }
 
@@ -506,12 +367,4 @@ impl Machine {
 fn expired(timeout: Duration) -> Error {
     let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
     SqlError::TransactionExpired { timeout_ms }.into()
-}
-
-/// What the store made of the commit.
-fn of_store(error: SqlError) -> StoreError {
-    match error {
-        SqlError::Store(error) => error,
-        other => StoreError::Sqlite { reason: other.to_string() },
-    }
 }

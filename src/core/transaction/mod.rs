@@ -119,7 +119,7 @@ impl TransactionOwner {
         let begun = inner.begun.lock().clone();
         if let Some(begun) = &begun {
             let statements = match begun.peek() {
-                Some(Ok(sql)) => sql.check().map_err(Error::from),
+                Some(Ok(sql)) => sql.prolong().map_err(Error::from),
                 Some(Err(error)) => Err(error.clone()),
                 // Its first statement has not begun: nobody waited for it.
                 None => Err(SqlError::TransactionOpen.into()),

@@ -20,14 +20,9 @@ use crate::store::{
     BeginOptions, Bindings, SqlCursor, SqlError, SqlOutcome, SqlTransaction, ends_transaction,
     is_blank,
 };
-use crate::time::Duration;
 
 /// The beginning of the statements, for all who wait for it.
 pub(super) type Begun = Shared<BoxFuture<'static, Result<SqlTransaction>>>;
-
-/// How much longer the statements may be open than the transaction, which ends them at its
-/// own deadline; this one is for what nobody ends.
-const MARGIN: Duration = Duration::from_secs(60);
 
 impl StateTransaction {
     /// Runs one statement.
@@ -71,8 +66,8 @@ impl StateTransaction {
         sql: String,
         bindings: Bindings,
     ) -> BoxFuture<'static, Result<SqlOutcome>> {
-        let counted =
-            self.check().and_then(|()| self.count(1, bindings.bytes().unwrap_or(sql.len())));
+        let bytes = bindings.bytes().unwrap_or(sql.len());
+        let counted = self.admit(&sql).and_then(|_| self.count(1, bytes));
         match counted {
             Ok(()) => self.execute(sql, bindings),
             Err(error) => std::future::ready(Err(error)).boxed(),
@@ -187,8 +182,8 @@ impl StateTransaction {
 fn begin(inner: &Arc<Inner>) -> BoxFuture<'static, Result<SqlTransaction>> {
     let specifier = inner.actor.identity().specifier();
     inner.actor.leave_connection();
-    let timeout = Some(inner.timeout.saturating_add(MARGIN));
-    let options = BeginOptions { timeout, ..BeginOptions::default() };
+    // The deadline of the transaction itself comes first.
+    let options = BeginOptions { timeout: Some(inner.timeout), ..BeginOptions::default() };
     let begun = match inner.actor.database() {
         Ok(database) => database.begin(options).boxed(),
         Err(error) => std::future::ready(Err(error)).boxed(),

@@ -141,6 +141,31 @@ impl ActorFile {
         })
     }
 
+    /// Commits a transaction of the author's asynchronous statements with a batch; resolves
+    /// once that is durable.
+    pub fn commit_with(
+        &self,
+        statements: SqlTransaction,
+        batch: WriteBatch,
+    ) -> BoxFuture<'static, Result<(), StoreError>> {
+        if batch.alarm.is_none() {
+            // Asked for here and now: a synchronous statement may wait for it on the only
+            // thread that there is.
+            let committed = statements.commit_with(self.rows(batch));
+            return async move { committed.await.map_err(StoreError::from) }.boxed();
+        }
+        let (open, file) = (self.open_alarm(), self.clone());
+        async move {
+            // Before it commits: the directory must not miss an alarm.
+            if let Err(error) = open.await {
+                drop(statements.roll_back());
+                return Err(error);
+            }
+            Ok(statements.commit_with(file.rows(batch)).await?)
+        }
+        .boxed()
+    }
+
     fn send(&self, task: Task) {
         match self.slot.files.send(self.slot.number, task) {
             Sent::Taken => {}

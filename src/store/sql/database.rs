@@ -173,6 +173,13 @@ impl SqlDatabase {
         self.shared.update(|state| state.coordinator.tick(now), None::<fn(CommitDone)>);
     }
 
+    /// See [`SqlTransaction::prolong`].
+    pub(super) fn prolong(&self, key: &str) -> Result<(), SqlError> {
+        let deadline = self.shared.clock.now() + DEFAULT_TIMEOUT;
+        let prolong = |state: &mut State| state.coordinator.prolong(key, deadline);
+        self.shared.update(prolong, None::<fn(CommitDone)>)
+    }
+
     /// Reads or corrects the books; starts nothing.
     pub(super) fn coordinate<T>(&self, act: impl FnOnce(&mut Coordinator) -> T) -> T {
         act(&mut self.shared.state.lock().coordinator)

@@ -70,6 +70,12 @@ impl SqlTransaction {
         self.database.coordinate(|coordinator| coordinator.check_inside(&self.key))
     }
 
+    /// The same for one that is about to commit: its deadline is put off, so that it has
+    /// the time for that.
+    pub fn prolong(&self) -> Result<(), SqlError> {
+        self.database.prolong(&self.key)
+    }
+
     /// Ends it with its changes; answers once they are durable.
     pub fn commit(&self) -> SqlReply<()> {
         self.end(Request::Commit { key: self.key.clone() })

@@ -194,6 +194,14 @@ impl Coordinator {
         }
     }
 
+    /// The transaction is about to commit: until `deadline` nothing but that ends it.
+    pub fn prolong(&mut self, key: &str, deadline: Instant) -> Result<(), SqlError> {
+        self.check_inside(key)?;
+        let transaction = self.active(key)?;
+        transaction.deadline = transaction.deadline.max(deadline);
+        Ok(())
+    }
+
     /// Hears that a synchronous statement of the open transaction has ended it.
     pub fn rolled_back_inside(&mut self) {
         self.autocommit = true;
