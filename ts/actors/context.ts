@@ -157,7 +157,7 @@ export class Context {
     body: (tx: Transaction) => T | Promise<T>,
     options?: ActorTransactionOptions,
   ): Promise<T> {
-    return transact(this.#live, body, options);
+    return transact(this.#live, body, options, this.#call ?? this.#live);
   }
 
   keepAwake<T>(promise: Promise<T>): Promise<T> {

@@ -50,23 +50,37 @@ export async function transact<T>(
   live: Live,
   body: (tx: Transaction) => T | Promise<T>,
   options: ActorTransactionOptions | undefined,
+  owner: object,
 ): Promise<T> {
   if (typeof body !== "function") {
     throw invalidArgument(`transaction() takes a function, not ${describe(body)}`);
   }
-  return runTransaction(live, body, { timeout: readTimeout(options), includesState: false });
+  return runTransaction(live, body, {
+    timeout: readTimeout(options),
+    includesState: false,
+    owner,
+  });
 }
 
-/** The same for any kind: with `includesState`, `c.state` inside is that of the transaction. */
+/** What kind of transaction it is. */
+interface Kind {
+  readonly timeout: number;
+  /** Whether `c.state` inside is that of the transaction. */
+  readonly includesState: boolean;
+  /** The call that it is made in; the generation where none is known. */
+  readonly owner?: object;
+}
+
+/** The same for any kind. */
 export async function runTransaction<T>(
   live: Live,
   body: (tx: Transaction) => T | Promise<T>,
-  { timeout, includesState }: { readonly timeout: number; readonly includesState: boolean },
+  { timeout, includesState, owner }: Kind,
 ): Promise<T> {
   if (insideOf(live) !== undefined) throw nested(live);
   const { turn, leave } = live.line.enter();
   try {
-    if (turn !== undefined) await turn;
+    if (turn !== undefined) await live.waits(turn, owner);
     live.recheck();
     const { bag } = live;
     // (2)

@@ -157,9 +157,11 @@ impl StateTransaction {
         if let Some(begun) = &*begun {
             return begun.clone();
         }
-        let beginning = begin(&self.0).shared();
+        let beginning = begin(Arc::clone(&self.0)).shared();
         *begun = Some(beginning.clone());
         drop(begun);
+        // After the unlock, and at once: statements keep the order of their calls.
+        drop(beginning.clone().now_or_never());
         // Whoever asked may give up, and it must still be known when it has begun.
         let waits = beginning.clone();
         self.0.actor.spawn("state_transaction", async move { drop(waits.await) });
@@ -179,19 +181,16 @@ impl StateTransaction {
     }
 }
 
-fn begin(inner: &Arc<Inner>) -> BoxFuture<'static, Result<SqlTransaction>> {
-    let specifier = inner.actor.identity().specifier();
-    inner.actor.leave_connection();
-    // The deadline of the transaction itself comes first.
-    let options = BeginOptions { timeout: Some(inner.timeout), ..BeginOptions::default() };
-    let begun = match inner.actor.database() {
-        Ok(database) => database.begin(options).boxed(),
-        Err(error) => std::future::ready(Err(error)).boxed(),
-    };
-    let (actor, id, timeout) = (Arc::clone(&inner.actor), inner.id, inner.timeout);
+/// Asks for the beginning when it is first polled.
+fn begin(inner: Arc<Inner>) -> BoxFuture<'static, Result<SqlTransaction>> {
     async move {
-        let begun = begun.await.map_err(|error| Error::from(error).with_actor(specifier))?;
-        actor.transaction_uses_sql(id, timeout, &begun)?;
+        let Inner { actor, id, timeout, .. } = &*inner;
+        let named = |error: SqlError| Error::from(error).with_actor(actor.identity().specifier());
+        actor.leave_connection();
+        // The deadline of the transaction itself comes first.
+        let options = BeginOptions { timeout: Some(*timeout), ..BeginOptions::default() };
+        let begun = actor.database().map_err(named)?.begin(options).await.map_err(named)?;
+        actor.transaction_uses_sql(*id, *timeout, &begun)?;
         Ok(begun)
     }
     .boxed()
