@@ -158,35 +158,54 @@ describe("a transaction at the end of its actor", () => {
 });
 
 describe("a commit of a transaction that fails", () => {
-  for (const small of [true, false]) {
-    it(`ends the generation and leaves nothing of it, ${small ? "without" : "with"} statements`, async (t) => {
-      const runtime = testRuntimeOf(t);
-      const { run } = inside({ small }, (use) => runtime(use));
-      await run((c) => {
-        c.state.n = 1;
-      });
-      await runtime.started.failNextCommit();
-      const failed = await run((c) =>
+  it("ends the generation and leaves nothing of it", async (t) => {
+    let runtime;
+    const { run } = inside({ small: true }, (use) => {
+      runtime = testRuntime({ use, logging: { level: "silent" } });
+      t.after(() => runtime.close());
+      return { client: () => runtime.client };
+    });
+    await run((c) => {
+      c.state.n = 1;
+    });
+    await runtime.failNextCommit();
+    const failed = await codeOf(
+      run((c) =>
         c.transaction(async (tx) => {
           tx.state.n = 99;
           await tx.kv.put("k", "v");
-          if (!small) tx.sql.exec("INSERT INTO t (a) VALUES (9)");
+          await tx.queue.send("jobs", 1);
         }),
-      ).catch((error) => `${error.group}.${error.code}`);
+      ),
+    );
 
-      assert.equal(failed, "storage.full");
-      assert.deepEqual(await run(async (c) => [c.state.n, await c.kv.get("k")]), [1, null]);
-      if (!small) assert.deepEqual(await run(rows), []);
+    assert.equal(failed, "storage.full");
+    assert.deepEqual(await run(async (c) => [c.state.n, await c.kv.get("k")]), [1, null]);
+    assert.equal(await run((c) => c.queue.tryNext()), undefined);
+  });
+
+  it("because of a constraint leaves nothing of it either", async () => {
+    const { run } = inside();
+    const reference = "REFERENCES t (id) DEFERRABLE INITIALLY DEFERRED";
+    await run(async (c) => {
+      c.state.n = 1;
+      await c.db.execute(`CREATE TABLE child (parent ${reference})`);
     });
-  }
+    const failed = run(async (c) => {
+      await c.db.execute("PRAGMA foreign_keys = ON");
+      await c.transaction(async (tx) => {
+        tx.state.n = 99;
+        await tx.kv.put("k", "v");
+        tx.sql.exec("INSERT INTO child VALUES (5)");
+      });
+    });
 
-  /** Opens a test runtime that is closed after the test. */
-  function testRuntimeOf(t) {
-    const open = (use) => {
-      open.started = testRuntime({ use, logging: { level: "silent" } });
-      t.after(() => open.started.close());
-      return { client: () => open.started.client };
-    };
-    return open;
-  }
+    await assert.rejects(failed);
+    const left = await run(async (c) => [
+      c.state.n,
+      await c.kv.get("k"),
+      c.sql.exec("SELECT count(*) AS n FROM child").one().n,
+    ]);
+    assert.deepEqual(left, [1, null, 0]);
+  });
 });

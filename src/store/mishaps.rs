@@ -22,8 +22,6 @@ use super::{
     ActorFile, ActorRecord, ActorStore, ActorStoreRef, CommitDone, DeadLetter, HistoryRow, KvQuery,
     MessageId, SqlTransaction, StoreError, WriteBatch,
 };
-use crate::ids::Generation;
-
 /// Where the process can be made to die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashPoint {
@@ -221,13 +219,6 @@ impl ActorStore for Mishandled {
 
     fn rest(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         self.inner.rest()
-    }
-
-    fn own_file(
-        &self,
-        generation: Generation,
-    ) -> BoxFuture<'static, Result<ActorFile, StoreError>> {
-        self.inner.own_file(generation)
     }
 
     fn file(&self) -> Option<ActorFile> {

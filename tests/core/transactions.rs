@@ -10,7 +10,7 @@ use greenroom::core::context::ActorContext;
 use greenroom::core::schedule::OneShot;
 use greenroom::core::transaction::{MAX_STATEMENTS, TransactionOwner};
 use greenroom::error::{Error, Result};
-use greenroom::store::{Bindings, KeyRange, KvQuery, SqlValue};
+use greenroom::store::{BeginOptions, Bindings, KeyRange, KvQuery, SqlValue};
 use greenroom::time::Duration;
 
 use crate::fixture::Fixture;
@@ -58,6 +58,16 @@ async fn planned(actor: &ActorContext, with_sql: bool) -> TransactionOwner {
         tx.execute_now("INSERT INTO t VALUES (7)", &Bindings::None).unwrap();
     }
     owner
+}
+
+/// Waits until the host has heard of the end.
+async fn ended_generation(fixture: &Fixture) {
+    for _ in 0..1_000 {
+        if !fixture.host.outcomes.lock().is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
 }
 
 async fn commit(owner: &TransactionOwner, state: &'static str) -> Result<()> {
@@ -316,6 +326,52 @@ async fn a_synchronous_statement_from_outside_is_refused_while_it_is_open() {
 }
 
 #[tokio::test]
+async fn a_synchronous_statement_of_it_waits_for_no_transaction_that_an_author_has_to_end() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    let other = actor.sql().begin(BeginOptions::default());
+    let owner = open(&actor).await;
+    let tx = owner.transaction();
+    let now = || tx.execute_now("CREATE TABLE IF NOT EXISTS t (a)", &Bindings::None).map(drop);
+
+    assert_eq!(code(now()), "sqlite/transaction_open", "the other one is about to begin");
+    let later = tx.execute("SELECT 1".into(), Bindings::None);
+    assert_eq!(code(now()), "sqlite/transaction_open", "it waits behind the other one");
+    let other = other.await.unwrap();
+    assert_eq!(code(now()), "sqlite/transaction_open", "the other one is open");
+    other.commit().await.unwrap();
+    let begun = now();
+
+    later.await.unwrap();
+    // Either its own had begun by then, or was the next to begin.
+    begun.unwrap();
+    commit(&owner, "s").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_constraint_that_fails_at_the_commit_ends_the_generation() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    let run = |sql: &str| actor.sql().execute(sql.to_owned(), Bindings::None);
+    run("CREATE TABLE p (id INTEGER PRIMARY KEY)").await.unwrap();
+    run("CREATE TABLE c (p REFERENCES p DEFERRABLE INITIALLY DEFERRED)").await.unwrap();
+    run("PRAGMA foreign_keys = ON").await.unwrap();
+    let owner = open(&actor).await;
+    let tx = owner.transaction();
+    tx.kv().put(entry("k", "tx")).await.unwrap();
+    tx.execute("INSERT INTO c VALUES (5)".into(), Bindings::None).await.unwrap();
+
+    commit(&owner, "s").await.unwrap_err();
+
+    ended_generation(&fixture).await;
+    assert!(matches!(fixture.host.outcomes.lock()[..], [StopOutcome::Broken(_)]));
+    let next = fixture.started().await;
+    assert_eq!((value(&next, "k").await, next.state()), (None, Bytes::new()));
+    let found = next.sql().execute("SELECT count(*) FROM c".into(), Bindings::None).await.unwrap();
+    assert_eq!(found.rows.iter().next().unwrap(), [SqlValue::Integer(0)]);
+}
+
+#[tokio::test]
 async fn the_budget_of_the_contract_counts_statements_and_bytes() {
     let fixture = Fixture::new().await;
     let actor = fixture.started().await;
@@ -347,12 +403,7 @@ async fn an_open_one_keeps_the_actor_awake_and_is_rolled_back_at_its_end() {
     actor.stop(StopReason::Sleep);
     fixture.settle().await;
     assert!(actor.cut_grace_short(Error::internal("now")));
-    for _ in 0..1_000 {
-        if !fixture.host.outcomes.lock().is_empty() {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+    ended_generation(&fixture).await;
 
     assert_eq!(*fixture.host.outcomes.lock(), [StopOutcome::Slept]);
     assert_eq!(code(ended.await), "actor/stopping");

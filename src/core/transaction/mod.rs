@@ -51,6 +51,8 @@ struct Inner {
     actor: Arc<Actor>,
     id: TransactionId,
     timeout: Duration,
+    /// What names its statements.
+    key: String,
     /// What it will change; taken by its end.
     plan: Mutex<Option<Plan>>,
     /// Its statements, once there is one.
@@ -83,6 +85,7 @@ impl ActorContext {
             actor: Arc::clone(&self.0),
             id,
             timeout,
+            key: self.0.new_id(),
             plan: Mutex::new(Some(Plan::default())),
             begun: Mutex::default(),
             spent: Mutex::default(),

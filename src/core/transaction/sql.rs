@@ -87,7 +87,7 @@ impl StateTransaction {
         let actor = &self.0.actor;
         let named = |error: SqlError| Error::from(error).with_actor(actor.identity().specifier());
         let is_begun = self.0.begun.lock().as_ref().is_some_and(|begun| begun.peek().is_some());
-        if !is_begun && actor.database().map_err(named)?.is_transaction_open() {
+        if !is_begun && !actor.database().map_err(named)?.begins_by_itself(&self.0.key) {
             return Err(named(SqlError::TransactionOpen));
         }
         actor.make_file().map_err(named)?;
@@ -184,13 +184,14 @@ impl StateTransaction {
 /// Asks for the beginning when it is first polled.
 fn begin(inner: Arc<Inner>) -> BoxFuture<'static, Result<SqlTransaction>> {
     async move {
-        let Inner { actor, id, timeout, .. } = &*inner;
+        let Inner { actor, id, timeout, key, .. } = &*inner;
         let named = |error: SqlError| Error::from(error).with_actor(actor.identity().specifier());
         actor.leave_connection();
         // The deadline of the transaction itself comes first.
-        let options = BeginOptions { timeout: Some(*timeout), ..BeginOptions::default() };
+        let (key, timeout) = (Some(key.clone()), Some(*timeout));
+        let options = BeginOptions { key, timeout, ..BeginOptions::default() };
         let begun = actor.database().map_err(named)?.begin(options).await.map_err(named)?;
-        actor.transaction_uses_sql(*id, *timeout, &begun)?;
+        actor.transaction_uses_sql(*id, inner.timeout, &begun)?;
         Ok(begun)
     }
     .boxed()

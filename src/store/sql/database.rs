@@ -157,6 +157,12 @@ impl SqlDatabase {
         self.coordinate(|coordinator| coordinator.is_transaction_open())
     }
 
+    /// Whether the transaction of this key is open, or is or would be the next to begin: then
+    /// whoever waits for that waits for no author.
+    pub fn begins_by_itself(&self, key: &str) -> bool {
+        self.coordinate(|coordinator| coordinator.begins_by_itself(key))
+    }
+
     /// Takes nothing more, rolls back what is open, and answers once nothing runs.
     pub fn close(&self) -> SqlReply<()> {
         self.ask(Request::Close, Payload::None, |_| ())
