@@ -712,8 +712,8 @@ export declare function stateTransactionExec(transaction: JsActorStateTransactio
  */
 export declare function stateTransactionExecute(transaction: JsActorStateTransaction, sql: string, bindings: Uint8Array | undefined | null, budgeted: boolean, ticket: number): void
 
-/** Runs statements here and now and returns their packed outcome. */
-export declare function stateTransactionNow(transaction: JsActorStateTransaction, sql: string, bindings?: Uint8Array | undefined | null): Buffer
+/** Runs statements here and now, through a room as `sql_in_turn` does. */
+export declare function stateTransactionNow(transaction: JsActorStateTransaction, sql: string, room: Buffer, bound: number): number | Buffer
 
 /** Ends it without its changes and settles `ticket` when its statements are undone. */
 export declare function stateTransactionRollBack(transaction: JsActorStateTransaction, ticket: number): void

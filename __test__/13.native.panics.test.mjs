@@ -152,7 +152,7 @@ describe("a panic", () => {
       stateTransactionExec: () => native.stateTransactionExec(whole, "SELECT 1", 1),
       stateTransactionExecute: () =>
         native.stateTransactionExecute(whole, "SELECT 1", null, true, 1),
-      stateTransactionNow: () => native.stateTransactionNow(whole, "SELECT 1", null),
+      stateTransactionNow: () => native.stateTransactionNow(whole, "SELECT 1", Buffer.alloc(64), 0),
       stateTransactionRollBack: () => native.stateTransactionRollBack(whole, 1),
       storedState: () => native.storedState(1),
       sqlBatch: () => native.sqlBatch(sql, ["SELECT 1"], [none], 1),
