@@ -91,9 +91,7 @@ const methods = {
     return unpackResult(await wait(this, start));
   },
   execInTurn(this: JsActorStateTransaction, sql: string, bindings: SqlBindings): SqlResult {
-    return throughRoom(sql, bindings, (room, bound) =>
-      stateTransactionNow(this, sql, room, bound),
-    );
+    return throughRoom(sql, bindings, (room, bound) => stateTransactionNow(this, sql, room, bound));
   },
   async commit(this: JsActorStateTransaction, delta: { state?: Uint8Array }): Promise<void> {
     const state = delta.state ?? null;
