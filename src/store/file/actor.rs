@@ -148,6 +148,7 @@ impl ActorFile {
         statements: SqlTransaction,
         batch: WriteBatch,
     ) -> BoxFuture<'static, Result<(), StoreError>> {
+        self.slot.lock().is_ending = true;
         if batch.alarm.is_none() {
             // Asked for here and now: a synchronous statement may wait for it on the only
             // thread that there is.

@@ -243,8 +243,9 @@ impl Slot {
         state.last_used = self.files.clock.now();
         state.is_trimmed = false;
         let in_transaction = connection.as_ref().is_some_and(|open| !open.sqlite.is_autocommit());
-        state.transactions += u64::from(in_transaction && !state.in_transaction);
         state.in_transaction = in_transaction;
+        // The next one has its own end.
+        state.is_ending &= in_transaction;
         state.frames = connection.as_ref().map_or(0, |open| open.frames());
         match &connection {
             Some(open) => {

@@ -57,8 +57,9 @@ pub(super) struct State {
     pub(super) is_scheduled: bool,
     /// Whether the free connection is in a transaction that spans turns.
     pub(super) in_transaction: bool,
-    /// How many such transactions have begun, to tell one from the next.
-    pub(super) transactions: u64,
+    /// Whether that one ends by itself: its commit was asked for, and needs no thread of
+    /// its author's.
+    pub(super) is_ending: bool,
     pub(super) gate: Gate,
     pub(super) sync: Sync,
     /// The second descriptor of the log, for the sync threads.
@@ -123,7 +124,7 @@ impl Slot {
             tasks: VecDeque::new(),
             is_scheduled: false,
             in_transaction: false,
-            transactions: 0,
+            is_ending: false,
             gate: Gate::default(),
             sync: Sync::Idle,
             log: None,

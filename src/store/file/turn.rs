@@ -226,6 +226,7 @@ impl Slot {
                     state.turns_waiting -= 1;
                 }
                 Holder::Turn(_) => {
+                    self.schedule(state);
                     return Err(StoreError::Busy { path: self.database.label() });
                 }
                 // No file with an open transaction is closed: it has just ended.
@@ -245,8 +246,7 @@ impl Slot {
         let me = thread::current().id();
         let busy = || StoreError::Busy { path: self.database.label() };
         let mut state = self.lock();
-        // Who needs this thread for its end is not waited for.
-        let ending = waits.then_some(state.transactions);
+        let mut asked = false;
         loop {
             if let Some(gone) = &state.gone {
                 return Err(gone.clone());
@@ -259,8 +259,16 @@ impl Slot {
                     state = self.wait(state);
                     state.turns_waiting -= 1;
                 }
-                _ if state.in_transaction && ending == Some(state.transactions) => {
-                    state = self.wait(state);
+                // One that needs this thread for its end is not waited for.
+                _ if state.in_transaction && waits && state.is_ending => {
+                    if asked {
+                        state = self.wait(state);
+                    } else {
+                        // The pool may have let this turn pass, which has to let it pass.
+                        self.schedule(state);
+                        state = self.lock();
+                    }
+                    asked = !asked;
                 }
                 _ if state.in_transaction => {
                     return Err(StoreError::TransactionOpen { path: self.database.label() });
