@@ -310,8 +310,8 @@ export declare function failNextCommit(id: number): void
 
 /**
  * Ends a call that was admitted in place or queued so: -1 when its generation is over or its
- * caller was answered before, -2 when it took too long, 0 when its output may
- * leave, else the commit that its output has to wait for.
+ * caller was answered before, -2 when it took too long, -3 when [`output_may_leave`]
+ * says when its output may leave, 0 when it may, else the commit that it has to wait for.
  */
 export declare function finish(actor: number, call: number): number
 
@@ -531,6 +531,13 @@ export declare function openTrial(environment: number, config: string): number
 export declare function openTrialHost(id: number, ticket: number): void
 
 /**
+ * Settles `ticket` once an output may leave that was made before this call; with the error
+ * it has to say instead, when what it may reveal is lost. False when the generation is over,
+ * and nobody is left to settle it.
+ */
+export declare function outputMayLeave(actor: number, ticket: number): boolean
+
+/**
  * Queues a call of this environment behind what was accepted before it: its number,
  * which comes back when it may begin, or 0 when the actor takes no work now. Only the
  * number crosses; the caller keeps what the call is about.
@@ -607,6 +614,12 @@ export declare function register(host: number, name: string, factory: NapiActorF
  */
 export declare function requestSave(actor: number, immediate: boolean, maxWaitMs: number): void
 
+/**
+ * Stores the state, as it is asked for now, and rows of the actor's workflow together, and
+ * settles `ticket` when that is durable. Keys and values are as many.
+ */
+export declare function saveWithWorkflow(context: ActorContext, keys: Array<Uint8Array>, values: Array<Uint8Array>, ticket: number): void
+
 /** Cancels a one-shot; `ticket` hears whether there was one. */
 export declare function scheduleCancel(schedule: Schedule, id: string, ticket: number): void
 
@@ -632,25 +645,28 @@ export declare function setLogSink(environment: number, level?: string | undefin
 export declare function setRunWake(context: ActorContext, at: number | undefined | null, ticket: number): void
 
 /** Runs statements, all or none, and settles `ticket` with their packed outcomes. */
-export declare function sqlBatch(database: JsNativeDatabase, statements: Array<string>, bindings: Array<Uint8Array>, ticket: number): void
+export declare function sqlBatch(database: JsNativeDatabase, statements: Array<string>, bindings: Array<Uint8Array>, waits: boolean, ticket: number): void
 
 /** Begins a transaction and settles `ticket` with its key. No timeout is the default. */
 export declare function sqlBegin(database: JsNativeDatabase, timeoutMs: number | undefined | null, name: string | undefined | null, ticket: number): void
 
 /**
- * Closes the database for the rest of the generation and settles `ticket` when nothing
- * runs in it.
+ * Closes the database for the rest of the generation, with `rows` also everything else that
+ * is stored beside the state, and settles `ticket` when nothing runs in it.
  */
-export declare function sqlClose(database: JsNativeDatabase, ticket: number): void
+export declare function sqlClose(database: JsNativeDatabase, rows: boolean, ticket: number): void
 
 /**
  * Runs a text of statements and settles `ticket` with the packed outcome of the last one
  * that has columns.
  */
-export declare function sqlExec(database: JsNativeDatabase, sql: string, ticket: number): void
+export declare function sqlExec(database: JsNativeDatabase, sql: string, waits: boolean, ticket: number): void
 
-/** Runs one statement and settles `ticket` with its packed outcome. */
-export declare function sqlExecute(database: JsNativeDatabase, sql: string, bindings: Uint8Array | undefined | null, ticket: number): void
+/**
+ * Runs one statement and settles `ticket` with its packed outcome. `waits`: the output of the
+ * call that asks is not made before it has ended.
+ */
+export declare function sqlExecute(database: JsNativeDatabase, sql: string, bindings: Uint8Array | undefined | null, waits: boolean, ticket: number): void
 
 /**
  * Runs statements in the turn that is going on. The first `bound` bytes of `room` are the

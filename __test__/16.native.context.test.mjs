@@ -192,7 +192,7 @@ describe("ActorContext", () => {
     const target = actor("old", "a");
 
     assert.equal(text(await host.submit(target, "set", bytes("x"), 2)), "x");
-    const { identity, context } = host.live(target);
+    const { identity, context } = await awake(host, target);
     context.runtimeState().value = "y";
     await context.saveState({ state: bytes("z") });
     assert.equal(text(context.state()), "z");

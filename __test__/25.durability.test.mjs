@@ -203,7 +203,11 @@ describe("what changed survives a clean end", () => {
 describe("saveState", () => {
   const saver = actor({
     state: { n: 0 },
-    actions: { save: (c, options) => c.saveState(options), flush: (c) => c.flush() },
+    actions: {
+      save: (c, options) => c.saveState(options),
+      code: (c, options) => c.saveState(options).catch(({ group, code }) => `${group}.${code}`),
+      flush: (c) => c.flush(),
+    },
   });
   const handle = inMemory({ saver }).client().saver.getOrCreate();
 
@@ -215,6 +219,7 @@ describe("saveState", () => {
     await assert.rejects(handle.save({ immedate: true }), {
       message: 'unknown key "immedate" of options of saveState(): did you mean "immediate"?',
     });
+    assert.equal(await handle.code({ immedate: true }), "actor.invalid_argument");
   });
 
   it("resolves when nothing changed", async () => {

@@ -31,6 +31,10 @@ describe("actor() refuses", () => {
     [{ actions: { "a.b"() {}, a: { b() {} } } }, 'actions has two actions named "a.b"'],
     [{ actions: { ""() {} } }, 'actions has an action named "": it is empty or not printable'],
     [
+      { actions: { "a\ud800"() {} } },
+      'actions has an action named "a\\ud800": it is empty or not printable',
+    ],
+    [
       { actions: { a() {} }, internalActions: { a() {} } },
       '"a" is in actions and in internalActions of actor()',
     ],
@@ -114,6 +118,10 @@ describe("setup() refuses", () => {
     [
       { use: { ["é".repeat(33)]: one } },
       `no actor can be named "${"é".repeat(33)}": a name has 1 to 64 bytes and no control characters`,
+    ],
+    [
+      { use: { "a\ud800": one } },
+      'no actor can be named "a\\ud800": a name has 1 to 64 bytes and no control characters',
     ],
     [
       { use: { one: actor({ actions: { connect() {} } }) } },

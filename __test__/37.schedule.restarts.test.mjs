@@ -49,7 +49,7 @@ async function program(folder, body, { actions = "", env = {} } = {}) {
   );
   const child = spawn(process.execPath, [file], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, ...env },
+    env: { ...process.env, NODE_ENV: "production", ...env },
   });
   const lines = [];
   let errors = "";
@@ -92,21 +92,34 @@ describe("a program that only sets up", () => {
     assert.deepEqual(second.lines, ["fired x at"]);
   });
 
-  it("opens nothing where there is no store, nor where it is told to wait for a call", async () => {
+  it("opens nothing where there is no store, nor where it waits for a call, as in tests and builds", async () => {
     const folder = await newFolder();
-    const first = await program(folder, `await handle().later(0, "x"); process.exit(0);`);
-    await first.ended;
+    // Due by the time that the others look.
+    const first = await program(folder, `await handle().later(400, "x"); process.exit(0);`);
+    assert.deepEqual((await first.ended).lines, []);
     const look = `
       import { setTimeout } from "node:timers/promises";
-      await setTimeout(300);
+      await setTimeout(800);
       say("looked");
       process.exit(0);
     `;
 
-    const waits = await program(folder, look, { env: { GREENROOM_OPENS: "call" } });
+    for (const env of [
+      { GREENROOM_OPENS: "call" },
+      { NODE_ENV: "test" },
+      { NODE_ENV: "production", NEXT_PHASE: "phase-production-build" },
+    ]) {
+      const waits = await program(folder, look, { env });
+      assert.deepEqual((await waits.ended).lines, ["looked"], JSON.stringify(env));
+    }
+    const asked = await program(folder, STAYS, {
+      env: { NODE_ENV: "test", GREENROOM_OPENS: "start" },
+    });
+    await asked.line("fired x at");
+    asked.child.kill("SIGKILL");
+    await asked.ended;
     const empty = await program(join(folder, "none"), `${look}`);
 
-    assert.deepEqual((await waits.ended).lines, ["looked"]);
     assert.deepEqual((await empty.ended).lines, ["looked"]);
   });
 

@@ -64,9 +64,19 @@ describe("c.schedule refuses", () => {
     ],
     ["an empty key", (c) => c.schedule.after(1, { action: "note", key: "" }), "invalid_key"],
     [
+      "a key that is half a character",
+      (c) => c.schedule.after(1, { action: "note", key: "\ud800" }),
+      "invalid_argument",
+    ],
+    [
       "no attempts",
       (c) => c.schedule.after(1, { action: "note", retry: { maxAttempts: 0 } }),
       "invalid_retry",
+    ],
+    [
+      "half an attempt",
+      (c) => c.schedule.after(1, { action: "note", retry: { maxAttempts: 1.5 } }),
+      "invalid_argument",
     ],
     [
       "a backoff that is no number",
@@ -104,6 +114,12 @@ describe("c.schedule refuses", () => {
       (c) => c.cron.every({ name: "a", interval: 5_000, action: "note", maxHistory: 1_001 }),
       "invalid_max_history",
     ],
+    [
+      "a history of half a fire",
+      (c) => c.cron.every({ name: "a", interval: 5_000, action: "note", maxHistory: 1.5 }),
+      "invalid_argument",
+    ],
+    ["a limit that is not whole", (c) => c.cron.history("a", { limit: 1.5 }), "invalid_argument"],
     ["a limit of 0", (c) => c.cron.history("a", { limit: 0 }), "invalid_max_history"],
     ["an unknown option of a history", (c) => c.cron.history("a", { max: 1 }), "invalid_argument"],
   ];
@@ -124,6 +140,32 @@ describe("c.schedule refuses", () => {
       assert.deepEqual(error, { group, code });
     });
   }
+
+  it("everything after the end, when another generation changes what is stored", async () => {
+    const { run, registry, handle } = inside();
+    let left;
+    await run(async (c) => {
+      left = c;
+      await c.schedule.after(60_000, "note");
+      await c.cron.every({ name: "a", interval: 5_000, action: "note" });
+    });
+    await registry.actor(handle).sleep();
+    const calls = {
+      after: () => left.schedule.after(1, "note"),
+      get: () => left.schedule.get("x"),
+      list: () => left.schedule.list(),
+      cancel: () => left.schedule.cancel("x"),
+      dead: () => left.schedule.dead.list(),
+      "cron.get": () => left.cron.get("a"),
+      "cron.list": () => left.cron.list(),
+      "cron.history": () => left.cron.history("a"),
+      "cron.delete": () => left.cron.delete("a"),
+    };
+
+    for (const [name, call] of Object.entries(calls)) {
+      await assert.rejects(call(), { group: "actor", code: "stopping" }, name);
+    }
+  });
 
   it("more schedules than maxSchedules, of both kinds together", async () => {
     const { run } = inside({ options: { maxSchedules: 2 } });

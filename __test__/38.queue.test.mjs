@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { after, describe, it } from "node:test";
 
-import { actor, queue } from "../dist/index.js";
+import { actor, queue, UserError } from "../dist/index.js";
 import { inFolder, inMemory, newFolder, until } from "./support/registry.mjs";
 
 // A wait for a message holds no process, and some tests have nothing else.
@@ -291,6 +291,22 @@ describe("a message to complete", () => {
     assert.deepEqual(await run((c) => [...c.state.seen]), [1, 3]);
   });
 
+  it("goes back when the action that received it throws, before its caller hears of that", async () => {
+    const { run } = inside({ options: { noSleep: true } });
+    await run((c) => c.queue.send("job", 1));
+    let left;
+
+    const thrown = run(async (c) => {
+      left = await c.queue.next({ completable: true });
+      throw new UserError("no", { code: "no" });
+    });
+
+    assert.equal(await fails(thrown), "user.no");
+    assert.equal(await fails(left.complete()), "queue.already_completed");
+    const again = await run((c) => c.queue.tryNext());
+    assert.deepEqual([again?.body, again?.deliveryCount], [1, 2]);
+  });
+
   it("comes again after a sleep, and iter ends with its actor", async () => {
     const { handle, run, registry } = inside({
       run: async (c) => {
@@ -350,6 +366,28 @@ describe("a wait", () => {
     assert.equal(await stopped, "actor.aborted");
     await handle.send("job", 1);
     assert.equal((await run((c) => c.queue.tryNext())).body, 1);
+  });
+
+  it("beside many others of its call is no leak to Node.js", async () => {
+    const warnings = [];
+    const warned = ({ name, message }) => warnings.push(`${name}: ${message}`);
+    process.on("warning", warned);
+    const { run } = inside();
+    const signal = new AbortController().signal;
+
+    await run(async (c) => {
+      const received = Array.from({ length: 20 }, () => c.queue.next({ signal }));
+      const asked = Array.from({ length: 20 }, (_, n) =>
+        c.queue.enqueueAndWait("other", n, { signal }),
+      );
+      await Promise.all(received);
+      const left = await c.queue.nextBatch({ count: 20, timeout: 0 });
+      return [await Promise.all(asked), left];
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+
+    process.off("warning", warned);
+    assert.deepEqual(warnings, []);
   });
 
   it("of a call that was given up leaves the message to others", async () => {
@@ -622,6 +660,46 @@ describe("what is sent and received", () => {
     });
   }
 
+  it("is what a schema makes of it once, and keeps its order beside others", async () => {
+    const length = (isAsync) =>
+      queue({
+        message: {
+          "~standard": {
+            version: 1,
+            vendor: "test",
+            validate: (text) => {
+              const result =
+                typeof text === "string"
+                  ? { value: text.length }
+                  : { issues: [{ message: "no text" }] };
+              return isAsync ? Promise.resolve(result) : result;
+            },
+          },
+        },
+      });
+    const { run, handle } = inside({
+      queues: { text: length(false), late: length(true), other: queue() },
+    });
+    const receive = () => run(async (c) => bodies(await c.queue.nextBatch({ count: 9 })));
+
+    await run((c) =>
+      Promise.all([
+        c.queue.send("text", "one"),
+        c.queue.send("other", 2),
+        c.queue.send("text", "three"),
+      ]),
+    );
+    assert.deepEqual(await receive(), [3, 2, 5]);
+    await Promise.all([
+      handle.send("text", "one"),
+      handle.send("other", 2),
+      handle.send("text", "three"),
+    ]);
+    assert.deepEqual(await receive(), [3, 2, 5]);
+    await handle.send("late", "seven");
+    assert.deepEqual(await receive(), [5]);
+  });
+
   it("is checked again by the code that receives it: what fits is handed out", async () => {
     const folder = await newFolder();
     const before = inside({}, (use) => inFolder(folder, use));
@@ -651,6 +729,33 @@ describe("what is sent and received", () => {
   });
 });
 
+describe("a message to complete that its schema refuses", () => {
+  it("holds up nobody behind it", { timeout: 20_000 }, async () => {
+    const folder = await newFolder();
+    const before = inside({}, (use) => inFolder(folder, use));
+    for (const n of [1, 2, 3, 4]) await before.handle.send("job", n);
+    await before.registry.shutdown();
+
+    // It may come as often as it likes, and is the first in its queue.
+    const { run } = inside(
+      {
+        queues: { job: queue({ message: even() }) },
+        run: async (c) => {
+          for await (const message of c.queue.iter({ completable: true })) {
+            c.state.seen.push(message.body);
+            await message.complete();
+          }
+        },
+      },
+      (use) => inFolder(folder, use),
+    );
+
+    await until(() => run((c) => c.state.seen.length === 2), "the others came");
+    assert.deepEqual(await run((c) => [...c.state.seen]), [2, 4]);
+    assert.deepEqual(await run((c) => c.queue.dead.list()), []);
+  });
+});
+
 describe("what is wrong with a call", () => {
   it("is a rejection that names it, and stores nothing", async () => {
     const { run, handle } = inside({ options: { maxQueueSize: 2, maxQueueMessageSize: 200 } });
@@ -661,6 +766,7 @@ describe("what is wrong with a call", () => {
       [(q) => q.send("job", 1, { delay: -1 }), "actor.invalid_argument", /delay .* is -1/],
       [(q) => q.send("job", 1, { dedupeKey: 1 }), "actor.invalid_argument", /dedupeKey .* is 1/],
       [(q) => q.send("job", 1, { dedupeKey: "" }), "actor.invalid_argument", /empty/],
+      [(q) => q.send("job", 1, { dedupeKey: "\ud800" }), "actor.invalid_argument", /half of a/],
       [(q) => q.send("job", 1, { wait: true }), "actor.invalid_argument", /unknown key "wait"/],
       [(q) => q.send("job", "x".repeat(300)), "queue.message_too_large", /limit is 200/],
       [(q) => q.next({ names: ["nope"] }), "queue.not_declared", /`nope`/],
@@ -714,6 +820,7 @@ describe("what is wrong with a call", () => {
     for (const [queues, message] of [
       [5, /queues of actor\(\) is 5, not an object/],
       [{ "": queue() }, /queues has one named ""/],
+      [{ "a\ud800": queue() }, /queues has one named "a\\ud800"/],
       [{ a: 5 }, /queue "a" of actor\(\) takes an object, not 5/],
       [{ a: { mesage: even() } }, /unknown key "mesage" .*did you mean "message"/],
       [

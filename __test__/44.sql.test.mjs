@@ -226,7 +226,7 @@ describe("migrations", () => {
 
   it("are refused when they are not contiguous, or not SQL or a function", () => {
     assert.throws(() => kind([{ version: 2, sql: "" }]), /step 1 of migrations .* count from 1/);
-    assert.throws(() => kind([{ version: 1 }]), /neither sql and up/);
+    assert.throws(() => kind([{ version: 1 }]), /neither sql nor up/);
     assert.throws(() => kind({}), /migrations of actor\(\) is an object, not a list/);
     assert.throws(() => migrations({ migrations: [], tableName: "a b" }), /tableName/);
     assert.throws(() => actor({ db: {} }), /db of actor\(\) is an object/);

@@ -160,7 +160,10 @@ describe("the packages that are published", { skip }, () => {
       // @ts-expect-error an argument of the wrong type
       setup({ use: { counter } }).client().counter.getOrCreate("a").add("1");
       export const open: (options?: { path?: string }) => Promise<unknown> = (o) => dispatch.openHost(o);`;
-    const imports = `import { actor, setup } from "greenroom";\nimport { dispatch } from "greenroom/native";`;
+    const imports = `import { actor, setup } from "greenroom";
+      import { dispatch } from "greenroom/native";
+      export { db } from "greenroom/db";
+      export { testRuntime } from "greenroom/testing";`;
     const required = `import greenroom = require("greenroom");
       import native = require("greenroom/native");
       const { actor, setup } = greenroom;
@@ -175,10 +178,14 @@ describe("the packages that are published", { skip }, () => {
     const [file, ...tsc] = tool("typescript", "tsc");
     const compile = (...args) =>
       run(file, [...tsc, ...strict, ...nodeTypes, ...args], { cwd: types });
+    const [older, ...oldest] = tool("typescript-oldest", "tsc");
 
     await assert.doesNotReject(async () => {
       await Promise.all([
         compile("--module", "node16", "module.mts", "script.cts"),
+        run(older, [...oldest, ...strict, ...nodeTypes, "--module", "node16", "module.mts"], {
+          cwd: types,
+        }),
         compile(
           "--module",
           "esnext",

@@ -135,7 +135,7 @@ async fn runs_what_is_left() {
     let _host = open(&factory, &clock).await;
     let actors = factory.contexts.lock().clone();
     for actor in &actors {
-        while actor.next_alarm().is_some() {
+        while !actor.schedule().list().unwrap().is_empty() {
             clock.sleep(Duration::from_millis(5)).await;
         }
         for letter in actor.schedule().dead().unwrap() {

@@ -281,6 +281,25 @@ fn what_would_weigh_too_much_is_refused_before_it_waits() {
 }
 
 #[test]
+fn a_batch_that_ends_its_generation_and_is_refused_lets_none_behind_it_pass() {
+    let limits = StoreLimits { queue_bytes: 10_000, ..StoreLimits::default() };
+    let bench = Bench::with_limits(2, limits);
+    let (number, generation) = bench.actors[0];
+    let held = bench.store.hold_writer();
+    let other = bench.send(1, vec![0; 8_000]);
+
+    let fatal = WriteBatch { fails_generation: true, ..state(generation, vec![0; 8_000]) };
+    let refused = send(&bench.store, number, fatal).wait();
+    let behind = bench.send(0, "behind");
+    drop(held);
+
+    assert!(matches!(refused, Err(StoreError::Overloaded { .. })), "{refused:?}");
+    assert_eq!(behind.wait(), Err(StoreError::Stale));
+    other.wait().unwrap();
+    assert_eq!(bench.stored(0), "first");
+}
+
+#[test]
 fn a_store_that_is_held_commits_what_waits_when_it_is_closed() {
     let bench = Bench::new(1);
     let held = bench.store.hold_writer();

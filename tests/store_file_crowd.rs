@@ -239,8 +239,20 @@ fn crowd(seed: u64, limits: &FileLimits) {
 
 #[test]
 fn each_of_many_actors_finds_what_it_committed() {
-    let narrow = FileLimits { open_files: 1, pool_threads: 1, sync_threads: 1, log_frames: 16 };
-    let usual = FileLimits { open_files: 6, pool_threads: 3, sync_threads: 2, log_frames: 64 };
+    let narrow = FileLimits {
+        open_files: 1,
+        pool_threads: 1,
+        sync_threads: 1,
+        log_frames: 16,
+        ..FileLimits::default()
+    };
+    let usual = FileLimits {
+        open_files: 6,
+        pool_threads: 3,
+        sync_threads: 2,
+        log_frames: 64,
+        ..FileLimits::default()
+    };
     for seed in 0..4 {
         crowd(seed, if seed % 2 == 0 { &narrow } else { &usual });
     }

@@ -129,6 +129,35 @@ fn a_commit_that_certainly_failed_changes_nothing_and_the_file_goes_on() {
 }
 
 #[test]
+fn a_turn_that_breaks_a_deferred_foreign_key_certainly_failed_and_the_file_goes_on() {
+    let bench = Files::new(1);
+    bench.promote(0).unwrap();
+    let turn = bench.turn(0);
+    turn.execute("PRAGMA foreign_keys=ON").unwrap();
+    turn.begin().unwrap();
+    turn.execute("CREATE TABLE parent (id INTEGER PRIMARY KEY)").unwrap();
+    turn.execute("CREATE TABLE child (of REFERENCES parent DEFERRABLE INITIALLY DEFERRED)")
+        .unwrap();
+    bench.commit_turn(0, turn, "made").wait().unwrap();
+
+    // Twice: the second commit in doubt would end the file.
+    for _ in 0..2 {
+        let turn = bench.turn(0);
+        turn.begin().unwrap();
+        turn.execute("INSERT INTO child VALUES (7)").unwrap();
+
+        let failed = bench.commit_turn(0, turn, "orphan").wait();
+
+        let reason = "FOREIGN KEY constraint failed".to_owned();
+        assert_eq!(failed, Err(StoreError::TurnLost { reason }));
+    }
+    let turn = bench.turn(0);
+    assert_eq!(turn.number("SELECT count(*) FROM child"), Ok(0));
+    bench.commit_turn(0, turn, "next").wait().unwrap();
+    assert_eq!(bench.state(0).unwrap(), "next");
+}
+
+#[test]
 fn a_batch_that_ends_its_generation_by_failing_lets_none_behind_it_pass() {
     let bench = Files::new(1);
     bench.promote(0).unwrap();
@@ -144,6 +173,27 @@ fn a_batch_that_ends_its_generation_by_failing_lets_none_behind_it_pass() {
 
     assert!(matches!(first, Err(StoreError::Full { .. })));
     assert_eq!(second, Err(StoreError::Stale));
+    assert_eq!(bench.state(0).unwrap(), "before");
+}
+
+#[test]
+fn a_batch_that_ends_its_generation_and_finds_no_file_lets_none_behind_it_pass() {
+    let bench = Files::new(1);
+    bench.promote(0).unwrap();
+    bench.save(0, "before").unwrap();
+    wait(bench.actor(0).rest()).unwrap();
+    until("the file closes", || bench.store.file_stats().open == 0);
+    let (number, generation) = bench.actors[0];
+    let fatal = WriteBatch { fails_generation: true, ..state(generation, "a") };
+    let path = bench.file(0).path();
+    let aside = format!("{path}.aside");
+
+    std::fs::rename(&path, &aside).unwrap();
+    let failed = send(&bench.store, number, fatal).wait();
+    std::fs::rename(&aside, &path).unwrap();
+
+    assert!(matches!(failed, Err(StoreError::FileMissing { .. })), "{failed:?}");
+    assert_eq!(bench.save(0, "b"), Err(StoreError::Stale));
     assert_eq!(bench.state(0).unwrap(), "before");
 }
 

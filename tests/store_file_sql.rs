@@ -9,13 +9,14 @@ mod files;
 mod support;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use files::*;
 use greenroom::ids::{Generation, IdSource};
 use greenroom::store::{
-    ActorFile, BeginOptions, Bindings, FileLimits, RowOp, SqlDatabase, SqlError, SqlHost, SqlTurn,
-    SqlValue, SqlWork, StoreError, Turn, WriteBatch,
+    ActorFile, BeginOptions, Bindings, CommitEnd, FileLimits, RowOp, SqlDatabase, SqlError,
+    SqlHost, SqlTurn, SqlValue, SqlWork, StoreError, Turn, WriteBatch,
 };
 use greenroom::time::Clock;
 use support::*;
@@ -23,11 +24,22 @@ use support::*;
 struct Host {
     file: ActorFile,
     generation: Generation,
+    /// How many commits were told, and how many of them have ended, with an error or without.
+    told: Arc<[AtomicUsize; 3]>,
 }
 
 impl SqlHost for Host {
     fn run(&self, work: SqlWork) {
         self.file.perform(self.generation, work);
+    }
+
+    fn commits(&self) -> Option<CommitEnd> {
+        self.told[0].fetch_add(1, Ordering::Relaxed);
+        let told = Arc::clone(&self.told);
+        Some(Box::new(move |result| {
+            let at = if result.is_ok() { 1 } else { 2 };
+            told[at].fetch_add(1, Ordering::Relaxed);
+        }))
     }
 
     fn deadline_changed(&self) {}
@@ -40,8 +52,17 @@ impl SqlHost for Host {
 }
 
 fn database(bench: &Files, n: usize) -> SqlDatabase {
-    let host = Host { file: bench.file(n), generation: bench.actors[n].1 };
-    SqlDatabase::new(Arc::new(host), Clock::system(), Arc::new(IdSource::seeded(1)), false)
+    watched(bench, n).0
+}
+
+/// The database, and what it tells of its commits.
+fn watched(bench: &Files, n: usize) -> (SqlDatabase, impl Fn() -> [usize; 3] + use<>) {
+    let told = Arc::<[AtomicUsize; 3]>::default();
+    let (file, generation) = (bench.file(n), bench.actors[n].1);
+    let host = Arc::new(Host { file, generation, told: Arc::clone(&told) });
+    let ids = Arc::new(IdSource::seeded(1));
+    let database = SqlDatabase::new(host, Clock::system(), ids, false);
+    (database, move || [0, 1, 2].map(|at| told[at].load(Ordering::Relaxed)))
 }
 
 fn none() -> Bindings {
@@ -98,6 +119,47 @@ fn a_statement_is_answered_when_it_is_durable() {
     bench.faults.hold_syncs(false);
 
     wait(answer.into_inner()).unwrap();
+}
+
+#[test]
+fn what_may_commit_is_told_when_it_is_asked_for_and_what_only_reads_never() {
+    let bench = Files::new(1);
+    bench.promote(0).unwrap();
+    let (database, told) = watched(&bench, 0);
+    bench.faults.hold_syncs(true);
+
+    let asked = database.exec("CREATE TABLE t (x UNIQUE)");
+    assert_eq!(told(), [1, 0, 0]);
+    assert_eq!(count(&database), 0);
+    assert_eq!(told(), [1, 0, 0], "it has been seen and is not durable");
+    bench.faults.hold_syncs(false);
+    wait(asked).unwrap();
+    wait(database.exec("INSERT INTO t VALUES (1); INSERT INTO t VALUES (1)")).unwrap_err();
+
+    until("both have ended", || told() == [2, 1, 1]);
+}
+
+#[test]
+fn for_who_waits_only_what_has_committed_is_told_before_anybody_can_see_it() {
+    let bench = Files::new(1);
+    bench.promote(0).unwrap();
+    let (database, told) = watched(&bench, 0);
+    wait(database.exec("CREATE TABLE t (x UNIQUE)")).unwrap();
+    let own = database.for_who_waits();
+    let turn = bench.turn(0);
+
+    let waits = own.execute("INSERT INTO t VALUES (1)", none());
+    assert_eq!(told(), [1, 1, 0], "nothing has happened yet");
+    bench.faults.hold_syncs(true);
+    drop(turn);
+    assert_eq!(count(&database), 1);
+    assert_eq!(told(), [2, 1, 0], "it has been seen and is not durable");
+    bench.faults.hold_syncs(false);
+    wait(waits).unwrap();
+    wait(own.execute("INSERT INTO t VALUES (1)", none())).unwrap_err();
+    wait(own.execute("DELETE FROM t WHERE x = 5", none())).unwrap();
+
+    until("all have ended", || told() == [3, 3, 0]);
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn states_in_copy(folder: &Path) -> Vec<Vec<u8>> {
 #[test]
 fn on_a_full_disk_what_was_acknowledged_stays_and_small_saves_pass() {
     let Some(disk) = SmallDisk::mount() else { return };
-    let store = open(&disk.path.join("data"));
+    let store = open_with(&disk.path.join("data"), keeping_large_actors()).unwrap();
     let numbers: Vec<_> = (0..4).map(|n| make(&store, n).number).collect();
     let generations: Vec<_> = numbers.iter().map(|&n| store.open_generation(n)).collect();
     let save = |n: usize, bytes: Vec<u8>| save(&store, numbers[n], generations[n], bytes);
@@ -99,7 +99,7 @@ fn on_a_full_disk_what_was_acknowledged_stays_and_small_saves_pass() {
 #[test]
 fn a_store_goes_on_once_the_full_disk_has_room_again() {
     let Some(disk) = SmallDisk::mount() else { return };
-    let store = open(&disk.path.join("data"));
+    let store = open_with(&disk.path.join("data"), keeping_large_actors()).unwrap();
     let number = make(&store, 1).number;
     let generation = store.open_generation(number);
     let filler = disk.fill_up_to(3 << 20);
@@ -123,6 +123,6 @@ fn a_store_goes_on_once_the_full_disk_has_room_again() {
     assert_eq!(stored(&store, number), Some(Bytes::from(vec![8; 500_000])));
     assert_eq!(store.stats().fail_stops, 0);
     wait(store.close());
-    let store = open(&disk.path.join("data"));
+    let store = open_with(&disk.path.join("data"), keeping_large_actors()).unwrap();
     assert_eq!(stored(&store, number), Some(Bytes::from(vec![8; 500_000])));
 }

@@ -39,7 +39,13 @@ const SHORT_LIVED: u64 = 100;
 /// Few open files, so that they close and open all the time; short logs, so that they
 /// begin anew.
 fn narrow() -> FileLimits {
-    FileLimits { open_files: 2, pool_threads: 2, sync_threads: 2, log_frames: 24 }
+    FileLimits {
+        open_files: 2,
+        pool_threads: 2,
+        sync_threads: 2,
+        log_frames: 24,
+        ..FileLimits::default()
+    }
 }
 
 /// Many open files, as usual.

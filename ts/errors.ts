@@ -159,6 +159,12 @@ export function invalidArgument(message: string): TypeError {
   return Object.assign(new TypeError(message), { group: "actor", code: "invalid_argument" });
 }
 
+/** Refuses text that becomes other text once it is stored, as UTF-8: two of them could become the same. */
+export function checkStorable(text: string, what: string): void {
+  if (!/\p{Surrogate}/u.test(text)) return;
+  throw invalidArgument(`${what} has half of a surrogate pair: ${JSON.stringify(text)}`);
+}
+
 /** Runs `check` of our own; its TypeError becomes {@link invalidArgument}. */
 export function checkedArgument(check: () => void): void {
   try {

@@ -22,7 +22,21 @@ export async function validate(
   value: unknown,
   what: string,
 ): Promise<unknown> {
-  const result = await schema["~standard"].validate(value);
+  return validated(schema, value, what);
+}
+
+/** As {@link validate}, and at once where the schema is synchronous: what follows keeps its order. */
+export function validated(
+  schema: StandardSchemaV1,
+  value: unknown,
+  what: string,
+): unknown | Promise<unknown> {
+  const result = schema["~standard"].validate(value);
+  if (!("then" in result)) return read(result, what);
+  return Promise.resolve(result).then((ended) => read(ended, what));
+}
+
+function read(result: StandardSchemaV1.Result<unknown>, what: string): unknown {
   if (result.issues !== undefined) {
     throw new RivetError("actor", "validation_error", `Invalid ${what}`, {
       public: true,

@@ -7,6 +7,8 @@ import {
   type Context,
   type OpenQueueMessage,
   type QueueMessage,
+  type QueueMessageOf,
+  type QueueSchemaConfig,
   queue,
   setup,
 } from "greenroom";
@@ -45,6 +47,10 @@ const worker = actor({
         await message.complete(1);
         // @ts-expect-error what the schema takes is a number
         await message.complete("1");
+      } else if (message.name === "open") {
+        // Of an untyped queue the response may be anything, and nothing.
+        await message.complete();
+        await message.complete({ any: 1 });
       }
       await message.nack({ delay: 5, error: new Error("later") });
       expectTypeOf(message.deliveryCount).toEqualTypeOf<number>();
@@ -92,6 +98,11 @@ const worker = actor({
     },
   },
 });
+
+// Names of RivetKit's.
+expectTypeOf<QueueMessageOf<"jobs", Job>>().toEqualTypeOf<QueueMessage<"jobs", Job>>();
+const declared: QueueSchemaConfig = { jobs: queue<Job>(), bare: text };
+expectTypeOf(declared).toBeObject();
 
 /** A helper for any context, and one for that of these queues. */
 function helper(c: ActorContext): string {

@@ -239,6 +239,11 @@ impl ActorContext {
         outcome.await
     }
 
+    /// Tells `reply` once an output may leave that was made before this call.
+    pub fn output_may_leave(&self, reply: Reply<()>) {
+        self.0.output_may_leave(reply);
+    }
+
     /// Resolves when every commit that has begun is durable. Unlike
     /// [`ActorContext::flushed`] it asks the author's side for nothing, so it ends
     /// also where the author's side cannot run any more.

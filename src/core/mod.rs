@@ -17,3 +17,4 @@ pub mod sql;
 pub mod timers;
 pub mod transaction;
 pub mod warnings;
+pub mod workflow;

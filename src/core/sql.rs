@@ -21,7 +21,11 @@ use crate::store::{
 
 /// A handle on the SQL of one generation. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct ActorSql(Arc<Actor>);
+pub struct ActorSql {
+    actor: Arc<Actor>,
+    /// See [`ActorSql::for_who_waits`].
+    caller_waits: bool,
+}
 
 /// A transaction that spans turns, begun by [`ActorSql::begin`].
 #[derive(Clone, Debug)]
@@ -33,11 +37,18 @@ pub struct ActorTransaction {
 impl ActorContext {
     /// The author's SQL.
     pub fn sql(&self) -> ActorSql {
-        ActorSql(Arc::clone(&self.0))
+        ActorSql { actor: Arc::clone(&self.0), caller_waits: false }
     }
 }
 
 impl ActorSql {
+    /// The same for a call of the author's whose output is not made before its statements
+    /// have ended, awaited or not: then no other output waits for those that have not begun.
+    #[must_use]
+    pub fn for_who_waits(&self) -> Self {
+        Self { actor: Arc::clone(&self.actor), caller_waits: true }
+    }
+
     /// Runs one statement; blank text answers nothing.
     ///
     /// # Errors
@@ -88,12 +99,12 @@ impl ActorSql {
     /// What SQLite said, as `internal`; `sqlite/transaction_open` while a transaction
     /// that spans turns is open; `sqlite/turn_lost`, with which the generation ends.
     pub fn run_in_turn(&self, sql: &str, bindings: &Bindings) -> Result<RanInTurn> {
-        self.0.run_in_turn(sql, bindings)
+        self.actor.run_in_turn(sql, bindings)
     }
 
     /// The turn has ended: whatever its statements still hold is committed or given back.
     pub fn end_turn(&self) {
-        self.0.end_sql_turn();
+        self.actor.end_sql_turn();
     }
 
     /// Begins a transaction that keeps everybody else out until it ends.
@@ -103,7 +114,7 @@ impl ActorSql {
     /// `sqlite/transaction_invalid_argument` for a name or a timeout that none may have,
     /// else those of [`ActorSql::execute`].
     pub fn begin(&self, options: BeginOptions) -> BoxFuture<'static, Result<ActorTransaction>> {
-        let actor = Arc::clone(&self.0);
+        let actor = Arc::clone(&self.actor);
         let begun = self.ask(|database| database.begin(options));
         async move { begun.await.map(|inner| ActorTransaction { actor, inner }) }.boxed()
     }
@@ -114,8 +125,8 @@ impl ActorSql {
     ///
     /// `sqlite/transaction_closed` once the database is closed.
     pub fn transaction(&self, key: String) -> Result<ActorTransaction> {
-        let inner = self.0.database()?.transaction(key);
-        Ok(ActorTransaction { actor: Arc::clone(&self.0), inner })
+        let inner = self.actor.database()?.transaction(key);
+        Ok(ActorTransaction { actor: Arc::clone(&self.actor), inner })
     }
 
     /// Takes nothing more for the rest of this generation, rolls back what is open, and
@@ -125,11 +136,23 @@ impl ActorSql {
     ///
     /// What made the rollback fail.
     pub fn close(&self) -> BoxFuture<'static, Result<()>> {
-        match self.0.database() {
+        match self.actor.database() {
             Err(SqlError::TransactionClosed) => futures::future::ready(Ok(())).boxed(),
             Err(error) => futures::future::ready(Err(error.into())).boxed(),
-            Ok(database) => answered(&self.0, database.close()),
+            Ok(database) => answered(&self.actor, database.close()),
         }
+    }
+
+    /// As [`ActorSql::close`], for all that is stored beside the state: keys and values,
+    /// messages and schedules are neither changed nor read by the author in the rest of this
+    /// generation, and answer `sqlite/transaction_closed`. The state is stored as ever.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ActorSql::close`].
+    pub fn close_rows_too(&self) -> BoxFuture<'static, Result<()>> {
+        self.actor.close_rows();
+        self.close()
     }
 
     fn ask<T, F>(&self, call: impl FnOnce(SqlDatabase) -> F) -> BoxFuture<'static, Result<T>>
@@ -137,8 +160,11 @@ impl ActorSql {
         T: Send + 'static,
         F: Future<Output = Result<T, SqlError>> + Send + 'static,
     {
-        match self.0.database() {
-            Ok(database) => answered(&self.0, call(database)),
+        match self.actor.database() {
+            Ok(database) if self.caller_waits => {
+                answered(&self.actor, call(database.for_who_waits()))
+            }
+            Ok(database) => answered(&self.actor, call(database)),
             Err(error) => futures::future::ready(Err(error.into())).boxed(),
         }
     }

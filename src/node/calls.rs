@@ -14,11 +14,12 @@ use napi_derive::napi;
 use super::env::{self, number, to_js};
 use super::error::from_record;
 use super::guard::trip;
+use super::host::settles;
 use super::runtime;
 use crate::core::actor::InPlace;
 use crate::core::actor::activity::WorkKind;
 use crate::core::actor::save_queue::SaveRequest;
-use crate::core::behavior::{CallId, StateDelta};
+use crate::core::behavior::{CallId, Reply, StateDelta};
 use crate::error::{Error, Result};
 use crate::time::{Clock, Duration};
 
@@ -39,8 +40,8 @@ pub fn queue(actor: f64) -> f64 {
 }
 
 /// Ends a call that was admitted in place or queued so: -1 when its generation is over or its
-/// caller was answered before, -2 when it took too long, 0 when its output may
-/// leave, else the commit that its output has to wait for.
+/// caller was answered before, -2 when it took too long, -3 when [`output_may_leave`]
+/// says when its output may leave, 0 when it may, else the commit that it has to wait for.
 #[napi(catch_unwind)]
 pub fn finish(actor: f64, call: f64) -> f64 {
     trip();
@@ -49,8 +50,22 @@ pub fn finish(actor: f64, call: f64) -> f64 {
         InPlace::Over => -1.0,
         InPlace::TimedOut => -2.0,
         InPlace::Leave => 0.0,
+        InPlace::Ask => -3.0,
         InPlace::Hold(number) => to_js(number.get()),
     }
+}
+
+/// Settles `ticket` once an output may leave that was made before this call; with the error
+/// it has to say instead, when what it may reveal is lost. False when the generation is over,
+/// and nobody is left to settle it.
+#[napi(catch_unwind)]
+pub fn output_may_leave(actor: f64, ticket: f64) -> bool {
+    trip();
+    let Some((context, hub)) = env::context_and_hub(actor) else { return false };
+    let settled = settles(&hub, number(ticket));
+    let told = Reply::new(move |result: Result<()>| settled.send(result.map(|()| None)));
+    context.output_may_leave(told);
+    true
 }
 
 /// Says that a clean actor's state has changed.

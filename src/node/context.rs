@@ -14,10 +14,10 @@ use napi_derive::napi;
 
 use super::calls::save_request;
 use super::env::{self, number};
-use super::error::{invalid_state, thrown};
+use super::error::{invalid_argument, invalid_state, thrown};
 use super::guard::trip;
 use super::hub::Hub;
-use super::kv::Kv;
+use super::kv::{Kv, copied};
 use super::queue::Queue;
 use super::schedule::Schedule;
 use super::sql::JsNativeDatabase;
@@ -267,6 +267,26 @@ pub fn await_saved(context: &ActorContext, state: Option<Uint8Array>, ticket: f6
     let state = state.map(|state| StateDelta::ActorState(Bytes::copy_from_slice(&state)));
     let deltas = state.into_iter().collect();
     settle(&context.hub, ticket, async move { inner.save_state(deltas).await });
+}
+
+/// Stores the state, as it is asked for now, and rows of the actor's workflow together, and
+/// settles `ticket` when that is durable. Keys and values are as many.
+#[napi(catch_unwind)]
+pub fn save_with_workflow(
+    env: &Env,
+    context: &ActorContext,
+    keys: Vec<Uint8Array>,
+    values: Vec<Uint8Array>,
+    ticket: f64,
+) -> napi::Result<()> {
+    trip();
+    if keys.len() != values.len() {
+        return Err(thrown(env, invalid_argument("values", "they are not as many as the keys")));
+    }
+    let writes = keys.iter().map(copied).zip(values.iter().map(copied)).collect();
+    let saved = context.inner.save_state_and_workflow_batch(writes);
+    settle(&context.hub, ticket, saved);
+    Ok(())
 }
 
 /// Settles `ticket` when every save that has begun is durable.

@@ -110,7 +110,7 @@ pub fn kv_list(
     });
 }
 
-fn copied(bytes: &Uint8Array) -> Bytes {
+pub(super) fn copied(bytes: &Uint8Array) -> Bytes {
     Bytes::copy_from_slice(bytes)
 }
 

@@ -65,17 +65,19 @@ impl JsNativeDatabase {
     }
 }
 
-/// Runs one statement and settles `ticket` with its packed outcome.
+/// Runs one statement and settles `ticket` with its packed outcome. `waits`: the output of the
+/// call that asks is not made before it has ended.
 #[napi(catch_unwind)]
 pub fn sql_execute(
     env: &Env,
     database: &JsNativeDatabase,
     sql: String,
     bindings: Option<Uint8Array>,
+    waits: bool,
     ticket: f64,
 ) -> napi::Result<()> {
     trip();
-    let ran = database.inner.execute(sql, read_given(env, bindings.as_ref())?);
+    let ran = for_caller(database, waits).execute(sql, read_given(env, bindings.as_ref())?);
     settle_with(&database.hub, ticket, async move { pack(&ran.await?).map(Some) });
     Ok(())
 }
@@ -130,9 +132,9 @@ pub fn sql_turn_ended(database: &JsNativeDatabase) {
 /// Runs a text of statements and settles `ticket` with the packed outcome of the last one
 /// that has columns.
 #[napi(catch_unwind)]
-pub fn sql_exec(database: &JsNativeDatabase, sql: String, ticket: f64) {
+pub fn sql_exec(database: &JsNativeDatabase, sql: String, waits: bool, ticket: f64) {
     trip();
-    let ran = database.inner.exec(sql);
+    let ran = for_caller(database, waits).exec(sql);
     settle_with(&database.hub, ticket, async move { pack(&ran.await?).map(Some) });
 }
 
@@ -143,6 +145,7 @@ pub fn sql_batch(
     database: &JsNativeDatabase,
     statements: Vec<String>,
     bindings: Vec<Uint8Array>,
+    waits: bool,
     ticket: f64,
 ) -> napi::Result<()> {
     trip();
@@ -152,7 +155,8 @@ pub fn sql_batch(
     }
     let bindings: Vec<_> =
         bindings.iter().map(|packed| read(env, packed)).collect::<napi::Result<_>>()?;
-    let ran = database.inner.execute_batch(statements.into_iter().zip(bindings).collect());
+    let ran =
+        for_caller(database, waits).execute_batch(statements.into_iter().zip(bindings).collect());
     settle_with(&database.hub, ticket, async move { pack_all(&ran.await?).map(Some) });
     Ok(())
 }
@@ -186,12 +190,12 @@ pub fn sql_transaction(
     Ok(JsSqliteTransaction { inner, hub: Arc::clone(&database.hub) })
 }
 
-/// Closes the database for the rest of the generation and settles `ticket` when nothing
-/// runs in it.
+/// Closes the database for the rest of the generation, with `rows` also everything else that
+/// is stored beside the state, and settles `ticket` when nothing runs in it.
 #[napi(catch_unwind)]
-pub fn sql_close(database: &JsNativeDatabase, ticket: f64) {
+pub fn sql_close(database: &JsNativeDatabase, rows: bool, ticket: f64) {
     trip();
-    let closed = database.inner.close();
+    let closed = if rows { database.inner.close_rows_too() } else { database.inner.close() };
     settle_with(&database.hub, ticket, async move { closed.await.map(|()| None) });
 }
 
@@ -225,6 +229,10 @@ pub fn sql_transaction_end(transaction: &JsSqliteTransaction, commits: bool, tic
     trip();
     let ended = if commits { transaction.inner.commit() } else { transaction.inner.roll_back() };
     settle_with(&transaction.hub, ticket, async move { ended.await.map(|()| None) });
+}
+
+fn for_caller(database: &JsNativeDatabase, waits: bool) -> ActorSql {
+    if waits { database.inner.for_who_waits() } else { database.inner.clone() }
 }
 
 pub(super) fn read_given(env: &Env, packed: Option<&Uint8Array>) -> napi::Result<Bindings> {

@@ -56,6 +56,10 @@ impl Actor {
                 (Home::Store, _) if again.store.shared.files.has(again.number) => {
                     again.begin(kind, &query).await.1
                 }
+                // It was to leave and did not.
+                (Home::File, Err(_)) if !again.store.shared.files.has(again.number) => {
+                    again.begin(kind, &query).await.1
+                }
                 (_, found) => found,
             }
         }

@@ -176,10 +176,14 @@ impl Database {
     }
 }
 
-/// Whether a COMMIT that failed so has certainly not happened. All others may
-/// arrive after the commit frame is in the log.
+/// Whether a COMMIT that failed so has certainly not happened: there was no room for
+/// it, or a deferred foreign key of an author refused it before it began. All others
+/// may arrive after the commit frame is in the log.
 pub(super) fn is_certain(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy))
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy | ErrorCode::ConstraintViolation)
+    )
 }
 
 impl WriteConnection {

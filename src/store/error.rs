@@ -93,6 +93,13 @@ pub enum StoreError {
         /// The file.
         path: String,
     },
+    /// A deferred foreign key of the author refused the commit of a turn; certainly not
+    /// committed, with all that the turn changed.
+    #[error("the turn's transaction was rolled back: {reason}")]
+    TurnLost {
+        /// What SQLite said.
+        reason: String,
+    },
     /// The folder cannot be used.
     #[error("cannot use {path}: {reason}")]
     Io {
@@ -125,6 +132,7 @@ impl Coded for StoreError {
             Self::Corrupt { .. } => "corrupt",
             Self::FileMissing { .. } => "file_missing",
             Self::TransactionOpen { .. } => return ErrorCode::new("sqlite", "transaction_open"),
+            Self::TurnLost { .. } => return ErrorCode::new("sqlite", "turn_lost"),
             Self::Io { .. } => "io",
             Self::Sqlite { .. } => return ErrorCode::INTERNAL,
         };
@@ -146,6 +154,7 @@ impl Coded for StoreError {
             | Self::Down { path, reason }
             | Self::Corrupt { path, reason }
             | Self::Io { path, reason } => Some(json!({ "path": path, "reason": reason })),
+            Self::TurnLost { reason } => Some(json!({ "reason": reason })),
             Self::Overloaded { waiting_bytes, limit_bytes } => {
                 Some(json!({ "waitingBytes": waiting_bytes, "limitBytes": limit_bytes }))
             }

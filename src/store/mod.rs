@@ -71,9 +71,9 @@ pub use self::schedule::{
 pub use self::shared::HeldWriter;
 pub use self::shared::SharedStore;
 pub use self::sql::{
-    AlsoCommitted, BeginOptions, Bindings, Ending, SqlCursor, SqlDatabase, SqlError, SqlHost,
-    SqlOutcome, SqlRan, SqlReply, SqlRows, SqlSession, SqlTransaction, SqlTurn, SqlValue, SqlWay,
-    SqlWork, TurnConnection, UserSql, ends_transaction, is_blank, touches_data,
+    AlsoCommitted, BeginOptions, Bindings, CommitEnd, Ending, SqlCursor, SqlDatabase, SqlError,
+    SqlHost, SqlOutcome, SqlRan, SqlReply, SqlRows, SqlSession, SqlTransaction, SqlTurn, SqlValue,
+    SqlWay, SqlWork, TurnConnection, UserSql, ends_transaction, is_blank, touches_data,
 };
 pub use self::stats::StoreStats;
 pub use self::yardstick::plain_commits;
@@ -191,6 +191,13 @@ pub enum RowOp {
     DeleteKv(Bytes),
     /// Deletes all user keys of a range.
     DeleteKvRange(KeyRange),
+    /// Sets a row of the actor's workflow, which it has in its own file only.
+    PutWorkflow {
+        /// The key as it is stored.
+        key: Bytes,
+        /// The value.
+        value: Bytes,
+    },
     /// Changes the queue.
     Queue(QueueOp),
     /// Changes what it is to do later.
@@ -204,7 +211,9 @@ impl RowOp {
             Self::PutState(state) => state.len(),
             Self::PutInput(input) => input.as_ref().map_or(0, Bytes::len),
             Self::PutInitialized(_) => 0,
-            Self::PutKv { key, value } => key.len() + value.len(),
+            Self::PutKv { key, value } | Self::PutWorkflow { key, value } => {
+                key.len() + value.len()
+            }
             Self::DeleteKv(key) => key.len(),
             Self::DeleteKvRange(range) => range.weight(),
             Self::Queue(op) => op.payload(),

@@ -107,6 +107,12 @@ pub(super) fn apply(sqlite: &Connection, number: ActorNumber, op: &RowOp) -> rus
         RowOp::PutKv { key, value } => kv::put(sqlite, number, key, value)?,
         RowOp::DeleteKv(key) => kv::delete(sqlite, number, key)?,
         RowOp::DeleteKvRange(range) => kv::delete_range(sqlite, number, range)?,
+        RowOp::PutWorkflow { key, value } => sqlite
+            .prepare_cached(
+                "INSERT INTO _rivet_wf_kv (key, value) VALUES (?1, ?2)
+                 ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            )?
+            .execute(params![&key[..], &value[..]])?,
         RowOp::Queue(op) => messages::apply(sqlite, number, op)?,
         RowOp::Schedule(op) => schedule::apply(sqlite, number, op)?,
     };

@@ -35,6 +35,8 @@ pub struct Fixture {
     pub hooks: Hooks,
     #[cfg(feature = "faults")]
     pub faults: greenroom::store::faults::Faults,
+    #[cfg(feature = "faults")]
+    pub file_faults: greenroom::store::FileFaults,
 }
 
 /// All hooks but `run`.
@@ -62,6 +64,8 @@ impl Fixture {
         let options = StoreOptions::new(clock.clock());
         #[cfg(feature = "faults")]
         let faults = options.faults.clone();
+        #[cfg(feature = "faults")]
+        let file_faults = options.file_faults.clone();
         let store = SharedStore::open(StoreLocation::Memory, options).unwrap();
         let new = NewActor {
             id: IdSource::seeded(1).actor_id(),
@@ -83,6 +87,8 @@ impl Fixture {
             hooks: HOOKS,
             #[cfg(feature = "faults")]
             faults,
+            #[cfg(feature = "faults")]
+            file_faults,
         }
     }
 

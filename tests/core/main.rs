@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be made fails its test")]
 #![expect(clippy::disallowed_methods, reason = "a test awaits the tasks that it begins")]
 
+mod after_end;
 mod calls;
 mod ends;
 #[cfg(feature = "faults")]
@@ -17,8 +18,10 @@ mod saves;
 mod schedule;
 mod sleep;
 mod sql;
+mod sql_outputs;
 mod start;
 mod stop;
 mod transactions;
 mod waits;
 mod work;
+mod workflow;

@@ -184,8 +184,27 @@ async fn a_stop_ends_waits_for_messages_and_what_is_sent_meanwhile_is_kept() {
     fixture.advance_ms(1).await;
 
     assert!(refused(ended(&fixture, &mut answer).await).is("actor", "stopping"));
+    assert_eq!(actor.next_alarm(), Some(1_000_000), "the next generation is to take it");
     let again = fixture.started().await;
     assert_eq!(ids(&again.queue().receive(plain()).await.unwrap()), [2]);
+}
+
+#[tokio::test]
+async fn a_message_that_comes_due_while_the_actor_falls_asleep_wakes_it_again() {
+    let fixture = Fixture::new().await;
+    fixture.script.hold("on_sleep");
+    let actor = fixture.started().await;
+    let _parked = actor.queue().receive(plain());
+    send(&actor, delayed("job", 10)).await;
+
+    actor.stop(StopReason::Sleep);
+    fixture.advance_ms(20).await;
+    fixture.script.answer_hook("on_sleep");
+    fixture.advance_ms(1).await;
+
+    assert_eq!(actor.next_alarm(), Some(1_000_010));
+    let alarms = fixture.store.earliest_alarms(10).await.unwrap();
+    assert_eq!(alarms, [(fixture.row.number, 1_000_010)]);
 }
 
 #[tokio::test]

@@ -5,13 +5,16 @@ use greenroom::core::actor::lifecycle::StopReason;
 use greenroom::core::behavior::{ActorEvent, CallId, Caller, StopOutcome};
 use greenroom::core::config::{ActorConfig, Durability};
 use greenroom::core::context::ActorContext;
+use greenroom::core::queue::NewMessage;
 use greenroom::core::schedule::{
     CronSpec, EverySpec, FireInfo, FireResult, OneShot, Retry, ScheduleError,
 };
+
 use greenroom::error::{Error, ErrorCode};
 use greenroom::store::FireKind;
 
 use crate::fixture::*;
+use crate::messages::{message, plain};
 
 /// When the fixture's clock begins.
 const T: i64 = 1_000_000;
@@ -370,6 +373,25 @@ async fn with_saves_by_interval_a_fire_waits_for_no_save() {
     actor.finish_call(call, Ok(Bytes::new()));
     fixture.settle().await;
     assert!(fixture.stored().await.schedules.fires.is_empty());
+}
+
+#[tokio::test]
+async fn what_a_start_tidies_up_in_the_queue_leaves_the_alarm_of_the_schedules() {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+    let fixture = Fixture::with(ActorConfig::default()).await;
+    let actor = fixture.started().await;
+    let due = T + 3 * i64::try_from(DAY_MS).unwrap();
+    done(&actor, actor.schedule().at(shot(due))).await.unwrap();
+    let keyed = NewMessage { dedupe_key: Some("key".into()), ..message("job") };
+    done(&actor, actor.queue().send(keyed)).await.unwrap();
+    assert_eq!(actor.queue().receive(plain()).await.unwrap().len(), 1);
+    actor.stop(StopReason::Sleep);
+    fixture.advance_ms(DAY_MS).await;
+
+    fixture.started().await;
+
+    assert!(fixture.stored().await.queue.sent_keys.is_empty(), "the key is forgotten");
+    assert_eq!(stored_alarm(&fixture).await, Some(due));
 }
 
 #[tokio::test]

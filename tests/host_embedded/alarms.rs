@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futures::future::join_all;
-use greenroom::core::schedule::{EverySpec, OneShot};
+use greenroom::core::schedule::{EverySpec, OneShot, Retry};
 use greenroom::error::{Error, ErrorCode};
 use greenroom::ids::ActorId;
 use greenroom::store::StoreLocation;
@@ -148,16 +148,64 @@ async fn a_generation_that_breaks_leaves_its_alarm_to_the_host() {
     assert_eq!(place.script.count("echo ring"), 1);
 }
 
+/// An actor in the middle of the first of two attempts of a scheduled action.
+async fn in_an_attempt(place: &Place) -> ActorId {
+    let id = place.running("a").await;
+    place.script.hold("hold");
+    let actor = place.script.newest();
+    let made = actor.schedule().at(OneShot {
+        trigger_at: T + 5_000,
+        action: "hold".to_owned(),
+        args: Bytes::new(),
+        retry: Some(Retry { max_attempts: 2, initial_ms: Some(100), max_ms: None }),
+        key: None,
+    });
+    actor.commit_rows();
+    within(made).await.expect("the store has room");
+    advance_ms(place, 5_000).await;
+    assert_eq!(place.script.count("hold"), 1);
+    id
+}
+
+#[tokio::test]
+async fn an_attempt_that_a_crash_ended_is_followed_by_the_next_with_nobody_calling() {
+    let place = Place::new().await;
+    in_an_attempt(&place).await;
+
+    place.script.newest().break_generation(Error::internal("a crash"));
+    advance_ms(&place, 2_000).await;
+    place.script.release("hold");
+    advance_ms(&place, 600_000).await;
+
+    assert_eq!((place.script.count("hold"), place.script.contexts().len()), (2, 2));
+    assert_eq!(place.clock.next_deadline(), None, "it is over");
+}
+
+#[tokio::test]
+async fn an_attempt_that_outlasts_the_grace_period_is_followed_by_the_next() {
+    let place = Place::new().await;
+    let id = in_an_attempt(&place).await;
+
+    let slept = place.sleep(id);
+    advance_ms(&place, 20_000).await;
+    slept.await.unwrap();
+    place.script.release("hold");
+    advance_ms(&place, 600_000).await;
+
+    assert_eq!((place.script.count("hold"), place.script.contexts().len()), (2, 2));
+}
+
 #[tokio::test]
 async fn a_destroyed_actor_is_woken_no_more() {
     let place = Place::new().await;
     let id = sleeping(&place, "a", T + 5_000, "ring").await;
 
     assert!(place.destroy(greenroom::host::embedded::Address::Id(id)).await.unwrap());
-    advance_ms(&place, 10_000).await;
+    advance_ms(&place, 100_000).await;
 
     assert_eq!(place.script.count("echo ring"), 0);
     assert_eq!(place.script.alive(), 0);
+    assert_eq!(place.clock.next_deadline(), None, "nobody waits to try it again");
 }
 
 #[tokio::test]

@@ -23,6 +23,13 @@ pub fn options() -> StoreOptions {
     StoreOptions::new(Clock::system())
 }
 
+/// The usual options of a store that keeps every actor, however large its batches are.
+pub fn keeping_large_actors() -> StoreOptions {
+    let mut options = options();
+    options.files.shared_batch_bytes = usize::MAX;
+    options
+}
+
 /// Opens the store of a folder.
 pub fn open(path: &Path) -> Arc<SharedStore> {
     try_open(path).expect("the folder is sound and free")

@@ -63,7 +63,7 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         let faults = Faults::default();
         let told = Arc::new(Told::default());
-        let mut options = options();
+        let mut options = keeping_large_actors();
         options.faults = faults.clone();
         options.observer = Some(told.clone());
         options.limits = limits;

@@ -4,6 +4,7 @@ import type { Call } from "../calls/call";
 import { withoutStack } from "../codec/parts";
 import { callersError, RivetError } from "../errors";
 import { clockwork, once } from "../native-half";
+import { giveBack } from "../queue/give-back";
 import { validate } from "../schema";
 import { Context } from "./context";
 import type { Live } from "./live";
@@ -22,9 +23,9 @@ export async function runAction<T>(
 ): Promise<T> {
   const action = live.definition.action(name, internal);
   if (action === undefined) throw actionNotFound(name, live);
+  const context = new Context(live, call);
   try {
     const body = async (): Promise<T> => {
-      const context = new Context(live, call);
       const schema = live.definition.argumentSchemas.get(name);
       const checked = schema === undefined ? args : await checkArguments(live, name, args);
       const began = clockwork.now();
@@ -39,8 +40,15 @@ export async function runAction<T>(
       if (before !== undefined) output = await before(context, name, checked, output);
       return carry(output);
     };
-    return await live.during(name, body, call);
+    const output = await live.during(name, body, call);
+    const statements = call.statementsEnded();
+    if (statements !== undefined) await statements;
+    return output;
   } catch (thrown) {
+    const { queue } = Context.inside(context);
+    if (queue !== undefined) await giveBack(live, queue, thrown);
+    const statements = call.statementsEnded();
+    if (statements !== undefined) await statements;
     throw forCaller(thrown, live);
   } finally {
     call.release();

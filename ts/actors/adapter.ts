@@ -12,6 +12,7 @@ import { copy, decode, encode } from "../codec";
 import type { Definition, Hook } from "../definition";
 import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
+import { giveBack } from "../queue/give-back";
 import { encodeAnswer, runSend, SEND, type SendArguments } from "../queue/send";
 import { validate } from "../schema";
 import type { Caller, ScheduledFireInfo } from "../types";
@@ -153,7 +154,7 @@ function runner(run: Hook, live: (payload: Payload) => Live): Callback {
     try {
       await at.during("run", () => run(context));
     } catch (thrown) {
-      await giveBack(at, context, thrown);
+      await giveBack(at, context.queue, thrown);
       if (!isRivetErrorCode(thrown, "actor", "aborted")) {
         at.log.error({ msg: `run failed: ${messageOf(thrown)}`, err: thrown });
       }
@@ -163,16 +164,6 @@ function runner(run: Hook, live: (payload: Payload) => Live): Callback {
     }
     return true;
   };
-}
-
-/** Messages that a `run` which failed had to complete wait again. */
-async function giveBack(live: Live, context: Context, thrown: unknown): Promise<void> {
-  try {
-    await context.queue.fail(thrown);
-  } catch (error) {
-    // They come again with the next generation: this one is about to end.
-    live.log.warn({ msg: `a message could not be given back: ${messageOf(error)}`, error });
-  }
 }
 
 async function createState(live: Live, payload: Payload): Promise<Uint8Array> {

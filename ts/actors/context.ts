@@ -9,7 +9,7 @@ import type { Call } from "../calls/call";
 import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
 import { checkKeys } from "../definition/keys";
-import { invalidArgument, RivetError } from "../errors";
+import { checkedArgument, invalidArgument, RivetError } from "../errors";
 import type { Keys } from "../kv";
 import type { Logger } from "../log";
 import { clockNow, dispatch, unbridged } from "../native-half";
@@ -21,6 +21,7 @@ import type { Transaction } from "../transaction/transaction";
 import type { ActorTransactionOptions, Caller, SaveOptions } from "../types";
 import { Clock } from "./clock";
 import type { Live } from "./live";
+import { written } from "./written";
 
 export class Context {
   readonly #live: Live;
@@ -35,9 +36,13 @@ export class Context {
     this.#clock = clock;
   }
 
-  /** The generation and the call behind a context. */
-  static inside(context: Context): { readonly live: Live; readonly call: Call | undefined } {
-    return { live: context.#live, call: context.#call };
+  /** The generation and the call behind a context, and its messages once it asked for them. */
+  static inside(context: Context): {
+    readonly live: Live;
+    readonly call: Call | undefined;
+    readonly queue: Messages | undefined;
+  } {
+    return { live: context.#live, call: context.#call, queue: context.#queue };
   }
 
   get state(): unknown {
@@ -85,7 +90,11 @@ export class Context {
   }
 
   get db(): unknown {
-    return this.#live.database.client(this.#live.specifier);
+    const client = this.#live.database.client(this.#live.specifier);
+    if (this.#call !== undefined && this.#live.definition.options.durability === "reply") {
+      this.#live.bag.asksFor(this.#call.statements);
+    }
+    return client;
   }
 
   get sql(): InTurn {
@@ -126,7 +135,11 @@ export class Context {
     return this.abortSignal.aborted;
   }
 
-  async saveState(options: SaveOptions = {}): Promise<void> {
+  saveState(options: SaveOptions = {}): Promise<void> {
+    return written(() => this.#save(options));
+  }
+
+  async #save(options: SaveOptions): Promise<void> {
     const { immediate, maxWait } = readSaveOptions(options);
     const { bag, definition } = this.#live;
     // With every answer waiting for its changes, nothing is gained by waiting for others.
@@ -139,13 +152,17 @@ export class Context {
     );
   }
 
-  async flush(): Promise<void> {
-    this.#live.recheck();
-    await plainly(dispatch.flush(this.#live.bag));
+  flush(): Promise<void> {
+    return written(async () => {
+      this.#live.recheck();
+      const statements = this.#call?.statementsEnded();
+      if (statements !== undefined) await statements;
+      await plainly(dispatch.flush(this.#live.bag));
+    });
   }
 
   async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-    const leaves = mayLeave(this.#live);
+    const leaves = mayLeave(this.#live, this.#call);
     if (leaves === undefined) return fetch(input, init);
     // Now, because the caller may change them while it waits.
     const request = new Request(input, init);
@@ -203,7 +220,7 @@ function readSaveOptions(options: SaveOptions): {
   immediate: boolean;
   maxWait: number | undefined;
 } {
-  checkKeys(options, saveKeys);
+  checkedArgument(() => checkKeys(options, saveKeys));
   const { immediate, maxWait } = options;
   if (maxWait !== undefined && !(typeof maxWait === "number" && maxWait >= 0)) {
     throw new RivetError(

@@ -3,11 +3,13 @@
  *
  * 1. It has two ends that are independent: it is *answered* once (result, error, timeout,
  *    cancellation), and *released* when its function really ended.
- * 2. Its signal is made when it is first looked at, and lets go of the actor's when it is released.
+ * 2. Its answer is not made before its statements have ended, awaited or not, where answers wait.
+ * 3. Its signal is made when it is first looked at, and lets go of the actor's when it is released.
  */
 
 import type { Context } from "../actors/context";
 import type { Live } from "../actors/live";
+import { OpenStatements } from "../native-half";
 import type { Caller, ScheduledFireInfo } from "../types";
 
 /** The deepest chain of calls that runs in place; beyond it calls take the ordinary way. */
@@ -33,6 +35,7 @@ export class Call {
   readonly depth: number;
   readonly #scope: Scope | undefined;
   #controller: AbortController | undefined;
+  #statements: OpenStatements | undefined;
   #released = false;
 
   constructor(
@@ -65,6 +68,17 @@ export class Call {
       }
     }
     return this.#controller.signal;
+  }
+
+  /** The statements that it has asked for and that have not ended. */
+  get statements(): OpenStatements {
+    this.#statements ??= new OpenStatements();
+    return this.#statements;
+  }
+
+  /** Resolves when those have ended, before which nothing of it leaves; undefined for none. */
+  statementsEnded(): Promise<unknown> | undefined {
+    return this.#statements?.ended();
   }
 
   /** Whether its function ended. */

@@ -13,6 +13,7 @@ import { isRivetErrorCode } from "../errors";
 import { clockwork, dispatch, onAbort, type Stop } from "../native-half";
 import { insideOf } from "../transaction/inside";
 import type { Ends } from "./awaited";
+import type { Call } from "./call";
 
 /** The calls of one handle that have not left. */
 export class Departures {
@@ -64,13 +65,15 @@ const queues = new WeakMap<Live, Promise<void>>();
  * When a call of an actor may leave: what the actor changed before it is durable then. `undefined`
  * for at once. Rejects where that was lost.
  */
-export function mayLeave(live: Live): Promise<void> | undefined {
+export function mayLeave(live: Live, call: Call | undefined): Promise<void> | undefined {
   const within = insideOf(live);
   // Whatever waits outside goes its own way: it may leave before the transaction ends.
   if (within !== undefined) return within.left();
   // What cannot be watched may have changed since the last commit.
   if (live.definition.options.durability === "reply") live.recheck();
-  const gate = dispatch.gate(live.bag)?.catch(unlessStarting);
+  const gate = behind(call?.statementsEnded(), () => dispatch.gate(live.bag))?.catch(
+    unlessStarting,
+  );
   const before = queues.get(live);
   if (gate === undefined && before === undefined) return undefined;
   const open = Promise.allSettled([before]).then(() => gate);
@@ -84,6 +87,14 @@ export function mayLeave(live: Live): Promise<void> | undefined {
   open.then(end, end);
   gate?.catch(() => {});
   return open;
+}
+
+/** What `gate` gives once `before` has ended. */
+function behind(
+  before: Promise<unknown> | undefined,
+  gate: () => Promise<void> | undefined,
+): Promise<void> | undefined {
+  return before === undefined ? gate() : before.then(gate);
 }
 
 /** A new actor is stored once `onCreate` has ended: what is called from there has nothing to wait for. */

@@ -77,7 +77,7 @@ export class Reach {
   }
 
   /** Calls an action. */
-  call(name: string, args: readonly unknown[], signal: AbortSignal | undefined): Promise<unknown> {
+  call(name: string, args: readonly unknown[], signal: Stop | undefined): Promise<unknown> {
     try {
       const origin = this.#origin();
       const answer = this.#call(origin, name, args, signal);
@@ -91,7 +91,7 @@ export class Reach {
     origin: Origin,
     name: string,
     args: readonly unknown[],
-    signal: AbortSignal | undefined,
+    signal: Stop | undefined,
   ): Promise<unknown> {
     const stop = either(signal, this.#reached.signal);
     if (stop?.aborted) return Promise.reject(stop.reason);
@@ -99,7 +99,7 @@ export class Reach {
     const gate =
       live === undefined || (isSelf(this.#reached.target, live) && insideOf(live) === undefined)
         ? undefined
-        : mayLeave(live);
+        : mayLeave(live, origin.call);
     if (typeof host !== "function" && gate === undefined && this.#departures.none) {
       const answer = this.#callHere(host, origin, name, args, stop, undefined);
       if (answer !== undefined) return answer;
@@ -274,7 +274,7 @@ function isSelf(target: Target, live: Live): boolean {
 }
 
 /** What either of two signals ends. */
-function either(a: AbortSignal | undefined, b: AbortSignal | undefined): Stop | undefined {
+export function either(a: Stop | undefined, b: Stop | undefined): Stop | undefined {
   if (a === undefined || b === undefined || a === b) return a ?? b;
   return new EitherSignal(a, b);
 }

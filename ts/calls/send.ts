@@ -7,7 +7,7 @@ import { unlessCircular } from "../queue/circles";
 import { flagOf, readOptions, sendOptionsOf, signalOf, timeoutOf } from "../queue/options";
 import { SEND, type SendAnswer } from "../queue/send";
 import type { QueueSendResult } from "../types";
-import type { Reach } from "./reach";
+import { either, type Reach } from "./reach";
 
 /** Sends a message to what `reach` reaches. It never throws synchronously. */
 export async function sendThrough(
@@ -29,7 +29,7 @@ export async function sendThrough(
   const bytes = readingArgument(() => encode(body, "body"));
   const signal = signalOf(options, "send");
   const leave = (ends?: AbortSignal): Promise<unknown> =>
-    reach.call(SEND, [name, bytes, how], one(signal, ends));
+    reach.call(SEND, [name, bytes, how], either(signal, ends));
   if (!wait) {
     await leave();
     return undefined;
@@ -43,9 +43,4 @@ export async function sendThrough(
   return status === "timedOut" || response === undefined
     ? { status }
     : { status, response: decode(response) };
-}
-
-/** One signal of two. */
-function one(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : AbortSignal.any([a, b]);
 }

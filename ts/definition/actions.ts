@@ -1,6 +1,7 @@
 /** Trees of actions, flattened to names joined by dots. */
 
 import { describe, quoted } from "./keys";
+import { UNPRINTABLE } from "./names";
 
 /** An author's action. */
 export type ActionFunction = (c: unknown, ...args: unknown[]) => unknown;
@@ -39,7 +40,7 @@ export function flatten(tree: unknown, place: string): Map<string, ActionFunctio
 }
 
 function checkName(key: string, name: string, place: string): void {
-  if (key === "" || /\p{Cc}/u.test(key)) {
+  if (key === "" || UNPRINTABLE.test(key)) {
     throw new TypeError(
       `${place} has an action named ${quoted(name)}: it is empty or not printable`,
     );

@@ -37,6 +37,9 @@ export const reservedActors: readonly string[] = [
   ...common,
 ];
 
+/** What no name has: control characters, and half characters, which two names would share once stored. */
+export const UNPRINTABLE = /[\p{Control}\p{Surrogate}]/u;
+
 /** The most bytes of an actor's name. */
 const MAX_NAME_BYTES = 64;
 
@@ -47,7 +50,7 @@ export function checkActorName(name: string): void {
       `no actor can be named ${quoted(name)}: clients have a member of that name`,
     );
   }
-  if (name === "" || Buffer.byteLength(name) > MAX_NAME_BYTES || /\p{Cc}/u.test(name)) {
+  if (name === "" || Buffer.byteLength(name) > MAX_NAME_BYTES || UNPRINTABLE.test(name)) {
     throw new TypeError(
       `no actor can be named ${quoted(name)}: a name has 1 to ${MAX_NAME_BYTES} bytes and no control characters`,
     );

@@ -5,6 +5,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isSchema } from "../schema";
 import { isGroup } from "./actions";
 import { checkFunction, checkKeys, describe, quoted } from "./keys";
+import { UNPRINTABLE } from "./names";
 
 /** A queue. */
 export interface QueueRules {
@@ -29,7 +30,7 @@ export function readQueues(given: unknown): ReadonlyMap<string, QueueRules> {
   }
   for (const [name, rules] of Object.entries(given)) {
     if (rules === undefined) continue;
-    if (name === "" || /\p{Cc}/u.test(name)) {
+    if (name === "" || UNPRINTABLE.test(name)) {
       throw new TypeError(`queues has one named ${quoted(name)}: it is empty or not printable`);
     }
     queues.set(name, readQueue(rules, `queue ${quoted(name)} of actor()`));

@@ -5,8 +5,9 @@
  * 2. No method throws: what is wrong with an argument is the promise's.
  */
 
+import { written } from "../actors/written";
 import { checkKeys, describe } from "../definition/keys";
-import { invalidArgument } from "../errors";
+import { checkedArgument, invalidArgument } from "../errors";
 import { type NativeKv, unbridged } from "../native-half";
 import type { ActorKv, KvKey, KvKeyTypes, KvTypes, KvValue } from "../types";
 
@@ -32,17 +33,15 @@ export class Keys implements ActorKv {
     return value === null || value === undefined ? null : (valueAs(value, type) as KvTypes[T]);
   }
 
-  async put(
-    key: KvKey,
-    value: KvValue,
-    options?: { type?: keyof KvTypes | undefined },
-  ): Promise<void> {
-    readOptions(options, "put", ["type"]);
-    await this.#run((kv) => kv.put(keyOf(key, "key"), valueBytes(value)));
+  put(key: KvKey, value: KvValue, options?: { type?: keyof KvTypes | undefined }): Promise<void> {
+    return this.#write((kv) => {
+      readOptions(options, "put", ["type"]);
+      return kv.put(keyOf(key, "key"), valueBytes(value));
+    });
   }
 
-  async delete(key: KvKey): Promise<void> {
-    await this.#run((kv) => kv.delete(keyOf(key, "key")));
+  delete(key: KvKey): Promise<void> {
+    return this.#write((kv) => kv.delete(keyOf(key, "key")));
   }
 
   async batchGet(keys: readonly Uint8Array[]): Promise<(Uint8Array | null)[]> {
@@ -50,10 +49,8 @@ export class Keys implements ActorKv {
     return found.map((value) => (value === null ? null : plainBytes(value)));
   }
 
-  async batchPut(
-    entries: readonly (readonly [key: Uint8Array, value: Uint8Array])[],
-  ): Promise<void> {
-    await this.#run((kv) => {
+  batchPut(entries: readonly (readonly [key: Uint8Array, value: Uint8Array])[]): Promise<void> {
+    return this.#write((kv) => {
       const pairs = listOf(entries, "entries").map((entry, at) => {
         if (!Array.isArray(entry) || entry.length !== 2) {
           throw invalidArgument(`entry ${at} is ${describe(entry)}, not a key and a value`);
@@ -64,12 +61,12 @@ export class Keys implements ActorKv {
     });
   }
 
-  async batchDelete(keys: readonly Uint8Array[]): Promise<void> {
-    await this.#run((kv) => kv.batchDelete(listOf(keys, "keys").map(bytesOfKey)));
+  batchDelete(keys: readonly Uint8Array[]): Promise<void> {
+    return this.#write((kv) => kv.batchDelete(listOf(keys, "keys").map(bytesOfKey)));
   }
 
-  async deleteRange(start: KvKey, end: KvKey): Promise<void> {
-    await this.#run((kv) => kv.deleteRange(keyOf(start, "start"), keyOf(end, "end")));
+  deleteRange(start: KvKey, end: KvKey): Promise<void> {
+    return this.#write((kv) => kv.deleteRange(keyOf(start, "start"), keyOf(end, "end")));
   }
 
   async listPrefix<T extends keyof KvTypes = "text", K extends keyof KvKeyTypes = "text">(
@@ -100,6 +97,10 @@ export class Keys implements ActorKv {
     return this.listPrefix<T, K>(prefix, options);
   }
 
+  #write(call: (kv: NativeKv) => Promise<void>): Promise<void> {
+    return written(() => this.#run(call));
+  }
+
   async #run<T>(call: (kv: NativeKv) => Promise<T>): Promise<T> {
     try {
       return await call(this.#native());
@@ -119,9 +120,9 @@ interface ReadOptions {
 }
 
 function readOptions(given: object | undefined, method: string, known: string[]): ReadOptions {
-  const options: unknown = given ?? {};
+  const options = (given ?? {}) as Record<string, unknown>;
   const place = `options of kv.${method}()`;
-  checkKeys(options, { place, known });
+  checkedArgument(() => checkKeys(options, { place, known }));
   const { type = "text", keyType = "text", reverse = false, limit } = options;
   if (!types.includes(type as keyof KvTypes)) {
     throw invalidArgument(

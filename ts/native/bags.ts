@@ -11,6 +11,7 @@ import { type ErrorActor, fromRecord, type RivetError } from "./errors.js";
 import type { Factory } from "./factory.js";
 import { HeldOutputs, type Output } from "./gate.js";
 import { OpenCalls } from "./open-calls.js";
+import { Asking, type OpenStatements } from "./statements.js";
 import type { Tickets } from "./tickets.js";
 import type { Turns } from "./turns.js";
 
@@ -44,6 +45,10 @@ export class ActorBag {
   wrote = false;
   /** Statements ran in this turn. Set by `usedSql`. */
   usesSql = false;
+  /** How many statements and ends of transactions are not answered. Set by `sql`. */
+  statements = 0;
+  /** Whose statements are asked for at the moment; made for the first. */
+  asking: Asking | undefined;
   /** The state was handed over on request, and no commit has ended since. */
   handedOver = false;
   /** A save was asked for, and the state has not been handed over since. */
@@ -153,6 +158,26 @@ export class ActorBag {
     if (!this.home.tickets.whenSettled(ticket, gone)) return;
     this.held ??= new HeldOutputs();
     this.held.keepPlace(ticket);
+  }
+
+  /** Statements that are asked for in this stretch of JavaScript belong to these. */
+  asksFor(statements: OpenStatements): void {
+    this.asking ??= new Asking();
+    this.asking.by(statements);
+  }
+
+  /** Lets Rust say when an output of a call in place may leave. */
+  ask(output: Output): void {
+    let place = 0;
+    const start = (ticket: number) => {
+      place = ticket;
+      if (!native.outputMayLeave(this.actor, ticket)) throw this.stoppedError();
+    };
+    this.home.tickets.wait(start).then(
+      () => output.leave(),
+      (error) => output.fail(error),
+    );
+    this.keepPlace(place);
   }
 
   /** The actor begins to stop. */

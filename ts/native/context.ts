@@ -27,6 +27,13 @@ declare module "../../index.js" {
     requestSaveAndWait(options?: JsSaveOptions | null): Promise<void>;
     /** Saves the state of a delta and resolves when it is durable. */
     saveState(delta: { state?: Uint8Array }): Promise<void>;
+    /**
+     * Saves the state, which is asked for, and rows of the actor's workflow in one commit, and
+     * resolves when that is durable. Keys come without the prefix that they have in the table.
+     */
+    saveStateAndWorkflowBatch(
+      writes: readonly { key: Uint8Array; value: Uint8Array }[],
+    ): Promise<void>;
     /** Resolves when the actor is durably destroyed; never, when this generation ends otherwise. */
     waitForDestroyCompletion(): Promise<void>;
     /** Keeps the actor awake until `promise` has settled. */
@@ -86,6 +93,15 @@ const methods = {
       else native.awaitSaved(this, state, ticket);
     };
     await bag.home.tickets.wait(start, { bridged: true });
+  },
+  async saveStateAndWorkflowBatch(
+    this: ActorContext,
+    writes: readonly { key: Uint8Array; value: Uint8Array }[],
+  ): Promise<void> {
+    const keys = writes.map(({ key }) => key);
+    const values = writes.map(({ value }) => value);
+    const start = (ticket: number) => native.saveWithWorkflow(this, keys, values, ticket);
+    await bagOf(this).home.tickets.wait(start, { bridged: true });
   },
   async waitForDestroyCompletion(this: ActorContext): Promise<void> {
     const start = (ticket: number) => awaitDestroyed(this, ticket);

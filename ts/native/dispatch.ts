@@ -168,8 +168,8 @@ export class Dispatch {
    * undefined when it may leave at once, else what resolves when it may.
    */
   gate(bag: ActorBag): Promise<void> | undefined {
-    const clean = !bag.dirty && !bag.wrote && bag.inFlight === 0 && !bag.handedOver;
-    if (!bag.factory.gated || clean) return undefined;
+    const isStored = !bag.dirty && !bag.wrote && bag.inFlight === 0 && !bag.handedOver;
+    if (!bag.factory.gated || (isStored && bag.statements === 0)) return undefined;
     return this.flush(bag);
   }
 

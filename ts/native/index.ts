@@ -72,6 +72,7 @@ export {
   type SqlCell,
   type SqlResult,
 } from "./sql-values.js";
+export { OpenStatements } from "./statements.js";
 export { CancellationToken } from "./token.js";
 export * as transactions from "./transaction.js";
 export type { CrashPoint, Trial } from "./trial.js";

@@ -36,6 +36,8 @@ export interface CallPort {
 const OVER = -1;
 /** `finish`: it took too long. */
 const TIMED_OUT = -2;
+/** `finish`: Rust says when the answer may leave. */
+const ASK = -3;
 
 export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
   readonly weight = 1;
@@ -150,6 +152,7 @@ export class InPlaceCall implements Entry, OpenCall, Output, CallScope {
     this.#failed = failed;
     this.#outcome = outcome;
     if (commit === TIMED_OUT) this.#refuse(timeout(bag));
+    else if (commit === ASK) bag.ask(this);
     else if (commit > bag.durable || bag.holdsOutputs) bag.hold(commit, this);
     else if (commit >= 0) this.leave();
   }

@@ -8,10 +8,10 @@
  * lives, and the signal of a handle may live as long as the process.
  */
 export class EitherSignal {
-  readonly first: AbortSignal;
-  readonly second: AbortSignal;
+  readonly first: Stop;
+  readonly second: Stop;
 
-  constructor(first: AbortSignal, second: AbortSignal) {
+  constructor(first: Stop, second: Stop) {
     this.first = first;
     this.second = second;
   }

@@ -53,7 +53,8 @@ export function packNamed(values: Readonly<Record<string, SqlBinding>>): Uint8Ar
 }
 
 /** What is bound when nothing is. */
-export const NOTHING_BOUND = new Uint8Array(1);
+// Its type is said because older compilers know no type parameter of Uint8Array.
+export const NOTHING_BOUND: Uint8Array = new Uint8Array(1);
 
 /** Where bindings go to a call that reads them before it returns, and its answer comes back. */
 const ROOM = Buffer.allocUnsafeSlow(64 * 1024);

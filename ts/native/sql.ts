@@ -5,7 +5,10 @@
  * 1. A statement commits by itself, or with its transaction; its promise resolves when what
  *    it wrote is durable.
  * 2. Bindings are copied before a call returns.
- * 3. What runs in a turn is committed at its end, also where the statement threw: it may have
+ * 3. An output that is made later waits for a statement that may write, awaited or not: the answer of
+ *    the call that asked for it on this side (`statements`), what else is made in Rust, which knows
+ *    what was committed.
+ * 4. What runs in a turn is committed at its end, also where the statement threw: it may have
  *    begun the turn's transaction.
  */
 import {
@@ -66,8 +69,13 @@ declare module "../../index.js" {
     executeBatch(statements: readonly JsSqlStatement[]): Promise<SqlResult[]>;
     /** Begins a transaction that keeps everybody else out until it ends, at most `timeoutMs`. */
     beginTransaction(timeoutMs?: number | null, name?: string | null): Promise<JsSqliteTransaction>;
-    /** Takes nothing more for the rest of the generation. */
+    /**
+     * Takes nothing more for the rest of the generation, and neither do its keys and values, its
+     * queue and its schedule: they reject with `sqlite.transaction_closed`.
+     */
     close(): Promise<void>;
+    /** Takes no more statements for the rest of the generation. */
+    closeStatements(): Promise<void>;
     /** As {@link execute}, with bindings as `sql-values` packs them. */
     executePacked(sql: string, bindings: Uint8Array | null): Promise<SqlResult>;
     /**
@@ -92,15 +100,19 @@ declare module "../../index.js" {
 
 const databaseMethods = {
   async exec(this: JsNativeDatabase, sql: string): Promise<SqlResult> {
-    return unpackResult(await wait(this, (ticket) => sqlExec(this, sql, ticket)));
+    return unpackResult(
+      await ask(this, [sql], (ticket, waits) => sqlExec(this, sql, waits, ticket)),
+    );
   },
   async executePacked(
     this: JsNativeDatabase,
     sql: string,
     bindings: Uint8Array | null,
   ): Promise<SqlResult> {
-    const start = (ticket: number) => sqlExecute(this, sql, bindings, ticket);
-    return unpackResult(await wait(this, start), sql);
+    const start = (ticket: number, waits: boolean) => {
+      sqlExecute(this, sql, bindings, waits, ticket);
+    };
+    return unpackResult(await ask(this, [sql], start), sql);
   },
   async execute(
     this: JsNativeDatabase,
@@ -129,7 +141,10 @@ const databaseMethods = {
   ): Promise<SqlResult[]> {
     const texts = statements.map(({ sql }) => sql);
     const bindings = statements.map(({ params }) => packedParams(params) ?? NOTHING_BOUND);
-    return unpackResults(await wait(this, (ticket) => sqlBatch(this, texts, bindings, ticket)));
+    const start = (ticket: number, waits: boolean) => {
+      sqlBatch(this, texts, bindings, waits, ticket);
+    };
+    return unpackResults(await ask(this, texts, start));
   },
   async beginTransaction(
     this: JsNativeDatabase,
@@ -160,7 +175,10 @@ const databaseMethods = {
     return result;
   },
   async close(this: JsNativeDatabase): Promise<void> {
-    await wait(this, (ticket) => sqlClose(this, ticket));
+    await wait(this, (ticket) => sqlClose(this, true, ticket));
+  },
+  async closeStatements(this: JsNativeDatabase): Promise<void> {
+    await wait(this, (ticket) => sqlClose(this, false, ticket));
   },
 };
 
@@ -197,8 +215,30 @@ if (!Object.hasOwn(JsNativeDatabase.prototype, "executePacked")) {
   Object.assign(JsSqliteTransaction.prototype, transactionMethods);
 }
 
-function wait(owned: object, start: (ticket: number) => void): Promise<Uint8Array | null> {
-  return bagOf(owned).home.tickets.wait(start, { bridged: true });
+/** One statement that surely only reads: nothing waits for it. */
+const READS = /^\s*(?:SELECT|VALUES|EXPLAIN)\b[^;]*;?\s*$/i;
+
+/** Runs what the call has to wait for that asks, where that is known. */
+function ask(
+  owned: object,
+  texts: readonly string[],
+  start: (ticket: number, waits: boolean) => void,
+): Promise<Uint8Array | null> {
+  const writes = texts.length !== 1 || !READS.test(texts[0] ?? "");
+  const asker = writes ? bagOf(owned).asking?.asker : undefined;
+  const answer = wait(owned, (ticket) => start(ticket, asker !== undefined));
+  asker?.add(answer);
+  return answer;
+}
+
+async function wait(owned: object, start: (ticket: number) => void): Promise<Uint8Array | null> {
+  const bag = bagOf(owned);
+  bag.statements += 1;
+  try {
+    return await bag.home.tickets.wait(start, { bridged: true });
+  } finally {
+    bag.statements -= 1;
+  }
 }
 
 /** Bindings as `sql-values` packs them. */

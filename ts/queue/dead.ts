@@ -1,5 +1,6 @@
 /** `c.queue.dead`: messages that were given up. */
 
+import { written } from "../actors/written";
 import { decode } from "../codec";
 import { messages, type NativeQueue } from "../native-half";
 import type { DeadQueue, DeadQueueMessage } from "../types";
@@ -31,11 +32,15 @@ export class Dead implements DeadQueue {
     }));
   }
 
-  async retry(id: number): Promise<boolean> {
-    return plainly(messages.retryDead(this.#native(), idOf(id, "queue.dead.retry")));
+  retry(id: number): Promise<boolean> {
+    return written(async () =>
+      plainly(messages.retryDead(this.#native(), idOf(id, "queue.dead.retry"))),
+    );
   }
 
-  async delete(id: number): Promise<boolean> {
-    return plainly(messages.deleteDead(this.#native(), idOf(id, "queue.dead.delete")));
+  delete(id: number): Promise<boolean> {
+    return written(async () =>
+      plainly(messages.deleteDead(this.#native(), idOf(id, "queue.dead.delete"))),
+    );
   }
 }

@@ -6,10 +6,12 @@
  * 3. A wait ends when the signal fires, when the actor begins to stop, and in an action when nobody
  *    waits for that call any more: what nobody would see is not taken.
  * 4. Of what was received, the messages that their schema refuses are not handed out: one to complete
- *    is given back with the error, any other is gone. A call fails when nothing else came.
+ *    is given back with the error, any other is gone. A call fails when nothing else came; `iter` goes
+ *    on, since one message must not hold up those behind it.
  */
 
 import type { Live } from "../actors/live";
+import { written } from "../actors/written";
 import type { Call } from "../calls/call";
 import { decode } from "../codec";
 import { describe } from "../definition/keys";
@@ -40,6 +42,13 @@ interface Wanted {
   readonly completable: boolean;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
+}
+
+/** What came of it. */
+interface Taken {
+  readonly handed: QueueMessage[];
+  /** Why the last one that was refused was. */
+  readonly refused: { readonly error: unknown } | undefined;
 }
 
 const wanted = ["names", "completable"];
@@ -76,7 +85,11 @@ export class Messages implements Holder, Party {
     return this.#isOver || this.call?.isReleased === true;
   }
 
-  async send(name: string, body: unknown, options?: object): Promise<SentQueueMessage> {
+  send(name: string, body: unknown, options?: object): Promise<SentQueueMessage> {
+    return written(() => this.#send(name, body, options));
+  }
+
+  async #send(name: string, body: unknown, options?: object): Promise<SentQueueMessage> {
     const read = readOptions(options, "queue.send", ["dedupeKey", "delay"]);
     const how = sendOptionsOf(read, "queue.send");
     const bytes = bytesOf(rulesOf(this.live, name), name, body);
@@ -86,7 +99,11 @@ export class Messages implements Holder, Party {
     return { id, name, createdAt };
   }
 
-  async enqueueAndWait(name: string, body: unknown, options?: object): Promise<unknown> {
+  enqueueAndWait(name: string, body: unknown, options?: object): Promise<unknown> {
+    return written(() => this.#sendAndWait(name, body, options));
+  }
+
+  async #sendAndWait(name: string, body: unknown, options?: object): Promise<unknown> {
     const method = "queue.enqueueAndWait";
     const read = readOptions(options, method, waiting);
     const [timeoutMs, signal] = [timeoutOf(read, method), signalOf(read, method)];
@@ -139,7 +156,11 @@ export class Messages implements Holder, Party {
     );
   }
 
-  async complete(
+  complete(message: { id: number | bigint; name: string }, response?: unknown): Promise<boolean> {
+    return written(() => this.#complete(message, response));
+  }
+
+  async #complete(
     message: { id: number | bigint; name: string },
     response?: unknown,
   ): Promise<boolean> {
@@ -162,7 +183,7 @@ export class Messages implements Holder, Party {
     while (true) {
       let message: QueueMessage | undefined;
       try {
-        [message] = await this.#receive(looked);
+        [message] = (await this.#take(looked)).handed;
       } catch (error) {
         if (isRivetErrorCode(error, "actor", "aborted")) return;
         throw error;
@@ -221,6 +242,12 @@ export class Messages implements Holder, Party {
   }
 
   async #receive(looked: Wanted): Promise<QueueMessage[]> {
+    const { handed, refused } = await this.#take(looked);
+    if (refused !== undefined && handed.length === 0) throw refused.error;
+    return handed;
+  }
+
+  async #take(looked: Wanted): Promise<Taken> {
     if (this.#open.size > 0) throw notCompleted(this.live, this.#open);
     this.live.consume(this);
     const { names, count, completable, timeoutMs } = looked;
@@ -245,13 +272,14 @@ export class Messages implements Holder, Party {
   }
 
   /** See (4). */
-  async #handOut(received: readonly Received[], completable: boolean): Promise<QueueMessage[]> {
+  async #handOut(received: readonly Received[], completable: boolean): Promise<Taken> {
     const handed: QueueMessage[] = [];
     let refused: { readonly error: unknown } | undefined;
     for (const message of received) {
       const { id, name, createdAt, deliveries: deliveryCount } = message;
+      const rules = this.live.definition.queues.get(name);
       try {
-        const given = bodyOf(this.live.definition.queues.get(name), name, message.body);
+        const given = bodyOf(rules, name, message.body);
         const body = given instanceof Promise ? await given : given;
         handed.push(
           completable
@@ -264,13 +292,20 @@ export class Messages implements Holder, Party {
         this.live.log.error({ msg, queue: name, messageId: id, error });
         if (completable) {
           const { native } = this;
-          await plainly(messages.release(native, id, deliveryCount, undefined, messageOf(error)));
+          // Without any pause it would come again at once, and again.
+          const hasPause = rules?.backoff !== undefined && rules.backoff.initial > 0;
+          const delay = hasPause ? undefined : pauseOf(deliveryCount);
+          await plainly(messages.release(native, id, deliveryCount, delay, messageOf(error)));
         }
       }
     }
-    if (refused !== undefined && handed.length === 0) throw refused.error;
-    return handed;
+    return { handed, refused };
   }
+}
+
+/** How long a message that its schema refuses waits where its queue knows no pause, in milliseconds. */
+function pauseOf(deliveryCount: number): number {
+  return Math.min(1_000 * 2 ** (deliveryCount - 1), 60_000);
 }
 
 function notCompleted(live: Live, open: ReadonlySet<Message>): RivetError {

@@ -4,6 +4,7 @@
  * 1. It ends once, when the call that ends it is made; one that fails leaves it open.
  */
 
+import { written } from "../actors/written";
 import { RivetError } from "../errors";
 import { messages, type NativeQueue, type Received, unbridged } from "../native-half";
 import type { OpenQueueMessage } from "../types";
@@ -74,7 +75,12 @@ export class Message implements OpenQueueMessage<string, unknown, unknown> {
     if (message.#isOver) throw alreadyCompleted();
   }
 
-  async #end(end: () => Promise<void>): Promise<void> {
+  #end(end: () => Promise<void>): Promise<void> {
+    return written(() => this.#endOnce(end));
+  }
+
+  /** See (1). */
+  async #endOnce(end: () => Promise<void>): Promise<void> {
     if (this.#isOver) throw alreadyCompleted();
     Message.ended(this);
     try {

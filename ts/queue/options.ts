@@ -1,7 +1,7 @@
 /** Arguments of the calls of a queue, checked. */
 
 import { checkKeys, describe } from "../definition/keys";
-import { checkedArgument, invalidArgument, messageOf } from "../errors";
+import { checkedArgument, checkStorable, invalidArgument, messageOf } from "../errors";
 import { unbridged } from "../native-half";
 
 /** Options of a call: keys that are known, or refused by name. */
@@ -84,6 +84,7 @@ export function sendOptionsOf(options: Record<string, unknown>, method: string):
       `dedupeKey of ${placeOf(method)} is ${describe(dedupeKey)}, not a string`,
     );
   }
+  if (dedupeKey !== undefined) checkStorable(dedupeKey, `dedupeKey of ${placeOf(method)}`);
   return { delayMs: delayOf(options, method), dedupeKey };
 }
 

@@ -5,7 +5,7 @@ import { decode, encode } from "../codec";
 import { describe } from "../definition/keys";
 import type { QueueRules } from "../definition/queues";
 import { invalidArgument, RivetError, readingArgument } from "../errors";
-import { validate } from "../schema";
+import { validated } from "../schema";
 
 /** The declaration of a queue of an actor. */
 export function rulesOf(live: Live, name: unknown): QueueRules {
@@ -40,22 +40,25 @@ export function bytesOf(
   return message === undefined ? bytes : checkedBytes(rules, name, bytes);
 }
 
-/** The same of one that is encoded already. */
-export async function checkedBytes(
+/**
+ * The same of one that is encoded already. It is stored as it was sent: the schema may refuse what it
+ * made of it itself, and it is asked again when the message is received.
+ */
+export function checkedBytes(
   rules: QueueRules,
   name: string,
   bytes: Uint8Array,
-): Promise<Uint8Array> {
+): Uint8Array | Promise<Uint8Array> {
   if (rules.message === undefined) return bytes;
-  const checked = await validate(rules.message, decode(bytes), `queue \`${name}\` message`);
-  return readingArgument(() => encode(checked, "body"));
+  const checked = validated(rules.message, decode(bytes), `queue \`${name}\` message`);
+  return checked instanceof Promise ? checked.then(() => bytes) : bytes;
 }
 
 /** What an author gets of a message that was received. */
 export function bodyOf(rules: QueueRules | undefined, name: string, bytes: Uint8Array): unknown {
   const body = decode(bytes);
   const schema = rules?.message;
-  return schema === undefined ? body : validate(schema, body, `queue \`${name}\` message`);
+  return schema === undefined ? body : validated(schema, body, `queue \`${name}\` message`);
 }
 
 /** A response as it is stored; `undefined` for none. Without a schema it is taken now. */
@@ -66,7 +69,8 @@ export function responseOf(
 ): Uint8Array | undefined | Promise<Uint8Array | undefined> {
   const schema = rules?.complete;
   if (schema === undefined) return encoded(response);
-  return validate(schema, response, `queue \`${name}\` completion response`).then(encoded);
+  const checked = validated(schema, response, `queue \`${name}\` completion response`);
+  return checked instanceof Promise ? checked.then(encoded) : encoded(checked);
 }
 
 function encoded(response: unknown): Uint8Array | undefined {

@@ -1,6 +1,6 @@
 /** Waits of a queue: what ends them early. */
 
-import { CancellationToken } from "../native-half";
+import { CancellationToken, onAbort } from "../native-half";
 import { plainly } from "./options";
 
 /** Runs `wait` with a token that is cancelled when one of the signals fires; without signals with none. */
@@ -12,13 +12,11 @@ export async function withToken<T>(
   if (given.length === 0) return plainly(wait(undefined));
   const token = new CancellationToken();
   const cancel = (): void => void token.cancel();
-  for (const signal of given) {
-    if (signal.aborted) cancel();
-    else signal.addEventListener("abort", cancel, { once: true });
-  }
+  if (given.some((signal) => signal.aborted)) cancel();
+  const stops = given.map((signal) => onAbort(signal, cancel));
   try {
     return await plainly(wait(token));
   } finally {
-    for (const signal of given) signal.removeEventListener("abort", cancel);
+    for (const stop of stops) stop();
   }
 }

@@ -55,7 +55,8 @@ export interface SetupSettings<U extends Definitions> {
   /**
    * When a folder that exists is opened. `"start"` (default): as soon as the program is set up, so that
    * what was scheduled runs with nobody to call. `"call"`: when it is first needed, for programs that
-   * import a registry which another process or thread runs. Default `GREENROOM_OPENS`, else `"start"`.
+   * import a registry which another process or thread runs. Default `GREENROOM_OPENS`, else `"call"` in
+   * tests (`NODE_ENV=test`, as Vitest and Jest set it) and in `next build`, else `"start"`.
    */
   opens?: "start" | "call" | undefined;
   /** Which lines are logged, and where to. */
@@ -105,13 +106,22 @@ export function readSetup(given: unknown): Setup {
     threads: choice(given, "threads", ["exclusive", "shared"]),
     lockTimeout: readLockTimeout(given.lockTimeout),
     reload: choice(given, "reload", ["wake", "now"]),
-    opens: choice({ opens: given.opens ?? process.env.GREENROOM_OPENS }, "opens", [
-      "start",
-      "call",
-    ]),
+    opens: choice(
+      { opens: given.opens ?? process.env.GREENROOM_OPENS ?? usualOpens(process.env) },
+      "opens",
+      ["start", "call"],
+    ),
     deps: given.deps,
     logging: new Logging(given.logging),
   };
+}
+
+/**
+ * What imports a registry to build or to test it must not run what is due in the folder that it finds:
+ * it ends at once, in the middle of an action that runs at most once.
+ */
+function usualOpens({ NODE_ENV, NEXT_PHASE }: NodeJS.ProcessEnv): "start" | "call" {
+  return NODE_ENV === "test" || NEXT_PHASE === "phase-production-build" ? "call" : "start";
 }
 
 function readDefinitions(use: unknown): Map<string, Definition> {

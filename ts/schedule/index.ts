@@ -5,6 +5,7 @@
  * 2. Arguments are encoded when the method is called, so that what changes afterwards does not.
  */
 
+import { written } from "../actors/written";
 import { decode } from "../codec";
 import { type NativeSchedule, unbridged } from "../native-half";
 import type {
@@ -31,7 +32,7 @@ export class Schedule implements ActorSchedule {
   }
 
   after(ms: number, given: unknown, ...args: unknown[]): Promise<string> {
-    return run(this.#native, (native) => {
+    return change(this.#native, (native) => {
       const delay = readTime(ms, "schedule.after");
       const { action, args: bytes, options } = readShot("schedule.after", given, args);
       return native.after(delay, action, bytes, options);
@@ -39,7 +40,7 @@ export class Schedule implements ActorSchedule {
   }
 
   at(timestamp: number, given: unknown, ...args: unknown[]): Promise<string> {
-    return run(this.#native, (native) => {
+    return change(this.#native, (native) => {
       const moment = readTime(timestamp, "schedule.at");
       const { action, args: bytes, options } = readShot("schedule.at", given, args);
       return native.at(moment, action, bytes, options);
@@ -47,7 +48,7 @@ export class Schedule implements ActorSchedule {
   }
 
   cancel(id: string): Promise<boolean> {
-    return run(this.#native, (native) => native.cancel(readId(id, "schedule.cancel")));
+    return change(this.#native, (native) => native.cancel(readId(id, "schedule.cancel")));
   }
 
   async get(id: string): Promise<ScheduledEventInfo | undefined> {
@@ -72,11 +73,11 @@ class Dead implements DeadFires {
   }
 
   retry(id: string): Promise<boolean> {
-    return run(this.#native, (native) => native.deadRetry(readId(id, "schedule.dead.retry")));
+    return change(this.#native, (native) => native.deadRetry(readId(id, "schedule.dead.retry")));
   }
 
   delete(id: string): Promise<boolean> {
-    return run(this.#native, (native) => native.deadDelete(readId(id, "schedule.dead.delete")));
+    return change(this.#native, (native) => native.deadDelete(readId(id, "schedule.dead.delete")));
   }
 }
 
@@ -88,14 +89,14 @@ export class Cron implements ActorCron {
   }
 
   set(job: unknown): Promise<void> {
-    return run(this.#native, (native) => {
+    return change(this.#native, (native) => {
       const { name, expression, timezone, action, args, maxHistory, options } = readCron(job);
       return native.cronSet(name, expression, timezone, action, args, maxHistory, options);
     });
   }
 
   every(job: unknown): Promise<void> {
-    return run(this.#native, (native) => {
+    return change(this.#native, (native) => {
       const { name, interval, action, args, maxHistory, options } = readEvery(job);
       return native.cronEvery(name, interval, action, args, maxHistory, options);
     });
@@ -111,7 +112,7 @@ export class Cron implements ActorCron {
   }
 
   delete(name: string): Promise<boolean> {
-    return run(this.#native, (native) => native.cronDelete(readId(name, "cron.delete")));
+    return change(this.#native, (native) => native.cronDelete(readId(name, "cron.delete")));
   }
 
   history(name: string, options?: { limit?: number | undefined }): Promise<CronFire[]> {
@@ -143,6 +144,11 @@ export function afterwards(native: NativeSchedule, over: Promise<void>): NativeS
       return (...args: unknown[]) => over.then(() => Reflect.apply(method, target, args));
     },
   });
+}
+
+/** Makes a change, as {@link run} does. */
+function change<T>(native: Native, call: (native: NativeSchedule) => Promise<T>): Promise<T> {
+  return written(() => run(native, call));
 }
 
 /** Calls the native half (1), with its errors as an author sees them. */

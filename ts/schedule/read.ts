@@ -2,7 +2,7 @@
 
 import { encode } from "../codec";
 import { checkKeys, describe } from "../definition/keys";
-import { checkedArgument, invalidArgument, readingArgument } from "../errors";
+import { checkedArgument, checkStorable, invalidArgument, readingArgument } from "../errors";
 
 /** An action, with its encoded arguments. */
 export interface Asked {
@@ -31,10 +31,16 @@ export function readShot(
 ): Asked & { readonly options: OneShotOptions | undefined } {
   if (typeof given === "string") return { ...asked(given, args, method), options: undefined };
   const place = `${method}()`;
+  if (typeof given !== "object" || given === null) {
+    throw invalidArgument(`${place} takes an action, not ${describe(given)}`);
+  }
   const call = checked(given, place, ["action", "args", "retry", "key"]);
   if (args.length > 0) throw invalidArgument(`${place} takes args in its object, not after it`);
   const options: OneShotOptions = {};
-  if (call.key !== undefined) options.key = text(call.key, "key", place);
+  if (call.key !== undefined) {
+    options.key = text(call.key, "key", place);
+    checkStorable(options.key, `key of ${place}`);
+  }
   const retry = readRetry(call.retry, place);
   if (retry !== undefined) options.retry = retry;
   return { ...asked(call.action, call.args, method), options };
@@ -78,7 +84,7 @@ export function readId(given: unknown, method: string): string {
 export function readLimit(given: unknown): number | undefined {
   const place = "options of cron.history()";
   const { limit } = checked(given ?? {}, place, ["limit"]);
-  return limit === undefined ? undefined : finite(limit, "limit", place);
+  return limit === undefined ? undefined : whole(limit, "limit", place);
 }
 
 /** A delay or a moment; one that is not finite is for the core to refuse. */
@@ -96,7 +102,7 @@ function readJob(job: Record<string, unknown>, method: string): AskedJob {
   return {
     ...asked(job.action, job.args, method),
     name: text(job.name, "name", place),
-    maxHistory: maxHistory === undefined ? undefined : finite(maxHistory, "maxHistory", place),
+    maxHistory: maxHistory === undefined ? undefined : whole(maxHistory, "maxHistory", place),
     options: retry === undefined ? undefined : { retry },
   };
 }
@@ -116,7 +122,7 @@ function readRetry(given: unknown, place: string): NativeRetry | undefined {
   if (given === undefined) return undefined;
   const retry = checked(given, `retry of ${place}`, ["maxAttempts", "backoff"]);
   const out: NativeRetry = {
-    maxAttempts: finite(retry.maxAttempts, "maxAttempts", `retry of ${place}`),
+    maxAttempts: whole(retry.maxAttempts, "maxAttempts", `retry of ${place}`),
   };
   if (retry.backoff === undefined) return out;
   const inside = `backoff of ${place}`;
@@ -139,4 +145,10 @@ function text(value: unknown, what: string, place: string): string {
 function finite(value: unknown, what: string, place: string): number {
   if (typeof value === "number" && Number.isFinite(value)) return value;
   throw invalidArgument(`${what} of ${place} is ${describe(value)}, not a finite number`);
+}
+
+/** A number of things; how many there may be is for the core. */
+function whole(value: unknown, what: string, place: string): number {
+  if (Number.isInteger(value)) return value as number;
+  throw invalidArgument(`${what} of ${place} is ${describe(value)}, not a whole number`);
 }

@@ -52,7 +52,8 @@ export function checkSteps(given: unknown, place: string): readonly Migration[] 
       throw new TypeError(`${where} has the version ${describe(version)}: they count from 1`);
     }
     if ((sql === undefined) === (up === undefined)) {
-      throw new TypeError(`${where} has ${sql ? "both" : "neither"} sql and up: give one of them`);
+      const given = sql === undefined ? "neither sql nor" : "both sql and";
+      throw new TypeError(`${where} has ${given} up: give one of them`);
     }
     if (sql !== undefined && typeof sql !== "string") {
       throw new TypeError(`sql of ${where} is ${describe(sql)}, not text`);

@@ -7,7 +7,7 @@
  */
 
 import { checkKeys, describe } from "../definition/keys";
-import { invalidArgument, messageOf, RivetError } from "../errors";
+import { checkedArgument, invalidArgument, RivetError } from "../errors";
 import type { NativeDatabase, SqlCell, SqlResult } from "../native-half";
 import type { RawAccess, TransactionOptions } from "../types";
 import { packArguments, packList } from "./arguments";
@@ -101,7 +101,7 @@ export class Database extends Access {
   }
 
   async close(): Promise<void> {
-    await plainly(this.#native().close());
+    await plainly(this.#native().closeStatements());
   }
 }
 
@@ -173,15 +173,13 @@ interface ReadOptions {
 
 function readOptions(given: TransactionOptions): ReadOptions {
   const place = "options of db.transaction()";
-  try {
+  checkedArgument(() => {
     checkKeys(given, { place, known: transactionKeys });
     const { experimental } = given as TransactionOptions;
     if (experimental !== undefined) {
       checkKeys(experimental, { place: `experimental of ${place}`, known: ["includeState"] });
     }
-  } catch (error) {
-    throw invalidArgument(messageOf(error));
-  }
+  });
   const { name, timeout } = given as TransactionOptions;
   if (name !== undefined && typeof name !== "string") {
     throw invalidArgument(`name of ${place} is ${describe(name)}, not text`);

@@ -28,7 +28,7 @@ export interface QueueBackoff {
 
 /** What is given to `queue()`. */
 export interface QueueOptions<Sent = unknown, M = unknown, Answered = unknown, R = unknown> {
-  /** Checks and may change a message, when it is sent and when it is received. */
+  /** Checks a message when it is sent and when it is received, and may change what is received. */
   message?: StandardSchemaV1<Sent, M> | undefined;
   /** Checks and may change the response of whoever completes a message. */
   complete?: StandardSchemaV1<Answered, R> | undefined;
@@ -125,7 +125,9 @@ export interface OpenQueueMessage<N extends string = string, M = unknown, A = un
    * @throws rejects with `queue.already_completed`, and with `actor.validation_error` where the schema
    * refuses the response: the message stays open then.
    */
-  complete(...response: [A] extends [never] ? [] : [response: A]): Promise<void>;
+  complete(
+    ...response: [A] extends [never] ? [] : undefined extends A ? [response?: A] : [response: A]
+  ): Promise<void>;
   /**
    * Gives the message back, to be received again, or given up after the last delivery that its queue
    * allows. Resolves when that is durable.
@@ -251,7 +253,8 @@ export interface DeadQueue {
  * An actor's messages. Whatever one turn changes, here and in the state, is stored together; what
  * sends, completes or gives back resolves when that is durable, and a message comes when its delivery is.
  *
- * Messages come in the order in which they were sent, but for those that were delayed or given back. One
+ * Messages come in the order in which they were sent, but for those that were delayed or given back, and
+ * those whose schema is asynchronous. One
  * that is received with `completable` has one consumer at a time, and comes again until it is completed:
  * at least once. Any other is gone when it is received: at most once. While a context has a message to
  * complete, it receives no other: `queue.previous_message_not_completed`.

@@ -8,6 +8,7 @@ import type { SetupOptions } from "../registry/options";
 import type { Client } from "./client";
 import type { ActorOptions } from "./config";
 import type { AnyActorDefinition, AnyRegistry, Definitions } from "./definition";
+import type { QueueConfig, QueueMessage } from "./queue";
 
 /** The same as {@link ActorOptions}. */
 export type ActorOptionsInput = ActorOptions;
@@ -17,6 +18,12 @@ export type AnyClient = Client<AnyRegistry>;
 
 /** The same as {@link AnyActorDefinition}. */
 export type BaseActorDefinition = AnyActorDefinition;
+
+/** The same as {@link QueueMessage}. */
+export type QueueMessageOf<Name extends string, Body> = QueueMessage<Name, Body>;
+
+/** What may be given as `queues`, by name. */
+export type QueueSchemaConfig = Readonly<Record<string, QueueConfig>>;
 
 /** The same as {@link SetupOptions}. */
 export type RegistryConfig<U extends Definitions = Definitions> = SetupOptions<U>;

@@ -8,7 +8,9 @@
 //!    crash brings the actor back with nobody calling. What was set for the first such
 //!    message stays until the last commit, or each message would change the directory
 //!    twice; at worst an actor that crashes is woken once for nothing.
-//! 3. The last commit of a generation leaves no alarm behind whose moment has passed
+//! 3. The same while an attempt of a fire runs that is followed by another one if it
+//!    does not end: its deadline stays until it ends.
+//! 4. The last commit of a generation leaves no alarm behind whose moment has passed
 //!    without need, or the host would wake the actor for nothing, again and again.
 
 /// The alarm of one generation, in milliseconds since the Unix epoch.

@@ -46,6 +46,16 @@ impl Actor {
             }
             match deltas {
                 Err(error) => return self.snapshot_failed(machine, revision, now, error),
+                Ok(_) if machine.state.epoch != epoch && machine.is_flushing() => {
+                    machine.repeat_flush();
+                    machine.saves.outdated(now);
+                }
+                Ok(deltas) if machine.is_flushing() => {
+                    if !self.commit_flush(machine, deltas, revision) {
+                        // The state goes without it, with a save of its own.
+                        machine.saves.outdated(now);
+                    }
+                }
                 Ok(deltas) if deltas.is_empty() && !machine.has_rows() => {
                     let waiters = machine.saves.written(revision, now);
                     nothing_to_save(machine, waiters);
@@ -72,6 +82,7 @@ impl Actor {
         now: Instant,
         error: Error,
     ) -> Option<Error> {
+        machine.fail_flush(&error);
         let (actor_id, shown) = (self.identity.id, error.clone());
         machine.log(move || tracing::error!(%actor_id, error = %shown, "no snapshot of the state"));
         if self.config.durability == Durability::Reply {
@@ -171,8 +182,15 @@ impl Actor {
                 machine.saves.request(SaveRequest { immediate: true, max_wait: None }, now);
             }
             let required = machine.gate.fence(machine.is_dirty());
-            machine.hold(required, Output::Flushed(reply, Ok(())));
+            let statement = machine.gate.last_statement();
+            machine.hold_behind(required, statement, Output::Flushed(reply, Ok(())));
         });
+    }
+
+    /// Answers once an output may leave that was made before this call, and so was every
+    /// one before it.
+    pub(crate) fn output_may_leave(self: &Arc<Self>, reply: Reply<()>) {
+        self.step(|machine, _| machine.emit(Output::Flushed(reply, Ok(()))));
     }
 
     /// Answers when all commits that have begun are durable. Past the gate, whose
@@ -294,6 +312,33 @@ impl Machine {
             self.effects.push_back(Effect::Release(Output::Flushed(reply, Ok(()))));
         } else {
             self.watch_commit(number, reply);
+        }
+    }
+
+    /// Those who would read behind a commit that will not begin hear why.
+    pub(super) fn refuse_readers(&mut self, error: &Error) {
+        for reader in std::mem::take(&mut self.rows).readers {
+            let output = Output::Flushed(reader, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
+        }
+    }
+
+    /// Lets no further commit of the state begin: what waits for one fails.
+    pub(super) fn close_gate(&mut self, error: &Error) {
+        self.refuse_readers(error);
+        self.refuse_flushes(error);
+        self.close_queue(error);
+        for output in self.gate.close() {
+            self.effects.push_back(Effect::Release(output.fail(error.clone())));
+        }
+        let begun = self.gate.begun();
+        for (_, waiter) in self.commit_waiters.extract_if(.., |(wanted, _)| *wanted > begun) {
+            let output = Output::Flushed(waiter, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
+        }
+        for waiter in self.saves.close() {
+            let output = Output::Flushed(waiter, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
         }
     }
 }

@@ -3,7 +3,9 @@
 //!
 //! An output is a reply, an event, a message, a chunk of a response, a call to
 //! another actor. The gate knows three numbers: the commit begun last, the commit
-//! durable last, and for each output that waits the commit it waits for.
+//! durable last, and for each output that waits the commit it waits for. Beside these
+//! it knows which of the author's asynchronous statements have not ended: those commit
+//! by themselves, in their own time, and end in any order.
 //!
 //! # Invariants
 //!
@@ -14,9 +16,15 @@
 //! 3. Once all commits are durable and the state is clean, nothing waits.
 //! 4. Once broken, the gate lets nothing out: what waited was handed to whoever
 //!    turns it into errors, and what comes later is given back.
+//! 5. In mode [`Durability::Reply`] an output that is offered while statements are open
+//!    that may commit leaves once all of those have ended.
+
+mod statements;
 
 use std::collections::VecDeque;
 
+pub use self::statements::StatementNumber;
+use self::statements::Statements;
 use crate::core::config::Durability;
 
 /// The place of a commit among the commits of one generation, from 1.
@@ -58,6 +66,14 @@ pub enum Held<T> {
     Broken(T),
 }
 
+/// An output that waits.
+#[derive(Debug)]
+struct Waiting<T> {
+    commit: Required,
+    statement: StatementNumber,
+    output: T,
+}
+
 /// The gate of one generation.
 #[derive(Debug)]
 pub struct Gate<T> {
@@ -66,9 +82,10 @@ pub struct Gate<T> {
     begun: CommitNumber,
     /// Grows in `durable` and `give_up`.
     durable: CommitNumber,
+    statements: Statements,
     /// In the order of leaving. What they wait for never falls from front to back,
     /// so all that wait for [`Required::Next`] are at the back (invariant 2).
-    waiting: VecDeque<(Required, T)>,
+    waiting: VecDeque<Waiting<T>>,
     /// Set by `close`, never cleared: no commit will carry the state any more.
     closed: bool,
     /// Set by `fail`, never cleared.
@@ -82,6 +99,7 @@ impl<T> Gate<T> {
             mode,
             begun: CommitNumber(0),
             durable: CommitNumber(0),
+            statements: Statements::new(),
             waiting: VecDeque::new(),
             closed: false,
             broken: false,
@@ -118,22 +136,75 @@ impl<T> Gate<T> {
             Required::Pass
         };
         // Not ahead of the last one that waits (invariant 2).
-        self.waiting.back().map_or(own, |&(last, _)| own.max(last))
+        self.waiting.back().map_or(own, |last| own.max(last.commit))
+    }
+
+    /// Notes that the author asks for a statement that may commit.
+    pub fn begin_statement(&mut self) -> StatementNumber {
+        self.statements.begin()
+    }
+
+    /// Notes that a statement has ended and what it committed is durable; returns what
+    /// may leave.
+    #[must_use = "what is returned must leave"]
+    pub fn end_statement(&mut self, number: StatementNumber) -> Vec<T> {
+        self.statements.end(number);
+        self.release()
+    }
+
+    /// Notes, where the generation survives it, that a statement could not be committed;
+    /// returns everything that waited, which now must fail.
+    #[must_use = "what is returned must fail"]
+    pub fn give_up_statement(&mut self, number: StatementNumber) -> Vec<T> {
+        self.statements.end(number);
+        self.drain()
+    }
+
+    /// The statement that an output has to wait for which is ready now.
+    pub fn required_statement(&self) -> StatementNumber {
+        match self.mode {
+            Durability::Interval => StatementNumber::NONE,
+            Durability::Reply => self.last_statement(),
+        }
+    }
+
+    /// The statement that somebody has to wait for who asked for "durable up to here", in
+    /// either mode.
+    pub fn last_statement(&self) -> StatementNumber {
+        self.statements.last_open()
     }
 
     /// Offers an output that has to wait for `required`.
     pub fn hold(&mut self, required: Required, output: T) -> Held<T> {
+        self.hold_behind(required, StatementNumber::NONE, output)
+    }
+
+    /// Offers an output that has to wait for `required` and for all statements up to
+    /// `statement`.
+    pub fn hold_behind(
+        &mut self,
+        required: Required,
+        statement: StatementNumber,
+        output: T,
+    ) -> Held<T> {
         if self.broken || (self.closed && required == Required::Next) {
             return Held::Broken(output);
         }
-        let required = match required {
-            Required::Pass => return Held::Leaves(output),
-            Required::Commit(n) if n <= self.durable && self.waiting.is_empty() => {
-                return Held::Leaves(output);
+        if self.statements.are_over(statement) {
+            match required {
+                Required::Pass => return Held::Leaves(output),
+                Required::Commit(n) if n <= self.durable && self.waiting.is_empty() => {
+                    return Held::Leaves(output);
+                }
+                Required::Commit(_) | Required::Next => {}
             }
-            waits => self.waiting.back().map_or(waits, |&(last, _)| waits.max(last)),
-        };
-        self.waiting.push_back((required, output));
+        }
+        let (mut commit, mut statement) = (required, statement);
+        if let Some(last) = self.waiting.back() {
+            commit = commit.max(last.commit);
+            statement = statement.max(last.statement);
+        }
+        self.waiting.push_back(Waiting { commit, statement, output });
         Held::Waits
     }
 
@@ -160,8 +231,8 @@ impl<T> Gate<T> {
     #[must_use = "what is returned must fail"]
     pub fn close(&mut self) -> Vec<T> {
         self.closed = true;
-        let bound = self.waiting.partition_point(|(required, _)| *required != Required::Next);
-        self.waiting.drain(bound..).map(|(_, output)| output).collect()
+        let bound = self.waiting.partition_point(|waiting| waiting.commit != Required::Next);
+        self.waiting.drain(bound..).map(|waiting| waiting.output).collect()
     }
 
     /// Breaks the gate because a commit failed; returns everything that waited, in
@@ -209,19 +280,23 @@ impl<T> Gate<T> {
     fn bind_next(&mut self) {
         let begun = self.begun;
         let unbound = self.waiting.iter_mut().rev();
-        for (required, _) in unbound.take_while(|(required, _)| *required == Required::Next) {
-            *required = Required::Commit(begun);
+        for waiting in unbound.take_while(|waiting| waiting.commit == Required::Next) {
+            waiting.commit = Required::Commit(begun);
         }
     }
 
     fn release(&mut self) -> Vec<T> {
         let limit = Required::Commit(self.durable);
-        let ready = self.waiting.partition_point(|(required, _)| *required <= limit);
-        self.waiting.drain(..ready).map(|(_, output)| output).collect()
+        let statements = &self.statements;
+        let may_leave = |waiting: &Waiting<T>| {
+            waiting.commit <= limit && statements.are_over(waiting.statement)
+        };
+        let ready = self.waiting.partition_point(may_leave);
+        self.waiting.drain(..ready).map(|waiting| waiting.output).collect()
     }
 
     fn drain(&mut self) -> Vec<T> {
-        std::mem::take(&mut self.waiting).into_iter().map(|(_, output)| output).collect()
+        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.output).collect()
     }
 }
 

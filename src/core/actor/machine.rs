@@ -21,7 +21,7 @@ use super::activity::{Activity, CanSleep};
 use super::alarm::Alarm;
 use super::calls::Calls;
 use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf, With};
-use super::gate::{CommitNumber, Gate, Held, Required};
+use super::gate::{CommitNumber, Gate, Held, Required, StatementNumber};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
 use super::on_demand::OnDemand;
 use super::queue::QueueDesk;
@@ -31,6 +31,7 @@ use super::save_queue::SaveQueue;
 use super::schedules::Later;
 use super::transactions::Transactions;
 use super::waits::Waits;
+use super::workflow::Flushes;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::{ActorConfig, Durability};
 use crate::core::warnings::WarningWindows;
@@ -40,7 +41,7 @@ use crate::store::{RowOp, WriteBatch};
 use crate::time::{Duration, Instant};
 
 /// How long a snapshot may take.
-const SNAPSHOT_LIMIT: Duration = Duration::from_secs(15);
+pub(super) const SNAPSHOT_LIMIT: Duration = Duration::from_secs(15);
 
 /// What is kept of the stored record, and how snapshots are told apart.
 #[derive(Debug, Default)]
@@ -116,6 +117,10 @@ pub(super) struct Machine {
     pub(super) commit_waiters: Vec<(CommitNumber, Reply<()>)>,
     /// State transactions; made for the first one.
     pub(super) transactions: Option<Box<Transactions>>,
+    /// The author's side has closed its rows for the rest of the generation.
+    pub(super) rows_closed: bool,
+    /// Flushes of a workflow; made for the first one.
+    pub(super) flushes: Option<Box<Flushes>>,
     /// When something of the author's statements is overdue.
     pub(super) sql_due: Option<Instant>,
     /// The turn that uses SQL, unless a statement runs in it.
@@ -168,6 +173,8 @@ impl Machine {
             snapshot: None,
             commit_waiters: Vec::new(),
             transactions: None,
+            rows_closed: false,
+            flushes: None,
             sql_due: None,
             sql_turn: None,
             sql_in_use: false,
@@ -231,12 +238,24 @@ impl Machine {
             self.effects.push_back(Effect::Release(output));
             return;
         }
-        self.hold(self.required(), output);
+        let statement = self.gate.required_statement();
+        self.hold_behind(self.required(), statement, output);
     }
 
     /// Holds an output until `required`.
     pub(super) fn hold(&mut self, required: Required, output: Output) {
-        match self.gate.hold(required, output) {
+        self.hold_behind(required, StatementNumber::NONE, output);
+    }
+
+    /// Holds an output until `required`, and until all statements up to `statement` have
+    /// ended.
+    pub(super) fn hold_behind(
+        &mut self,
+        required: Required,
+        statement: StatementNumber,
+        output: Output,
+    ) {
+        match self.gate.hold_behind(required, statement, output) {
             Held::Waits => {}
             Held::Leaves(output) => self.effects.push_back(Effect::Release(output)),
             Held::Broken(output) => {
@@ -286,7 +305,7 @@ impl Machine {
             SaveOf::Rows => !self.state_is_dirty(),
         };
         let number = self.gate.begin(carries_all);
-        self.alarm.set_schedules(self.next_schedule());
+        self.alarm.set_schedules(self.schedule_alarm());
         self.writes_in_flight += 1;
         let with = with.unwrap_or_else(|| {
             let turn = self.sql_turn.take();
@@ -389,32 +408,6 @@ impl Machine {
         }
     }
 
-    /// Those who would read behind a commit that will not begin hear why.
-    fn refuse_readers(&mut self, error: &Error) {
-        for reader in std::mem::take(&mut self.rows).readers {
-            let output = Output::Flushed(reader, Err(error.clone()));
-            self.effects.push_back(Effect::Release(output));
-        }
-    }
-
-    /// Lets no further commit of the state begin: what waits for one fails.
-    pub(super) fn close_gate(&mut self, error: &Error) {
-        self.refuse_readers(error);
-        self.close_queue(error);
-        for output in self.gate.close() {
-            self.effects.push_back(Effect::Release(output.fail(error.clone())));
-        }
-        let begun = self.gate.begun();
-        for (_, waiter) in self.commit_waiters.extract_if(.., |(wanted, _)| *wanted > begun) {
-            let output = Output::Flushed(waiter, Err(error.clone()));
-            self.effects.push_back(Effect::Release(output));
-        }
-        for waiter in self.saves.close() {
-            let output = Output::Flushed(waiter, Err(error.clone()));
-            self.effects.push_back(Effect::Release(output));
-        }
-    }
-
     /// Writes to the log after the unlock.
     pub(super) fn log(&mut self, line: impl FnOnce() + Send + 'static) {
         self.effects.push_back(Effect::Log(LogLine(Box::new(line))));
@@ -479,6 +472,7 @@ impl Machine {
         self.effects.extend(self.sql_turn.take().map(Effect::EndTurn));
         self.drop_transactions(error);
         self.refuse_readers(error);
+        self.refuse_flushes(error);
         self.close_queue(error);
         for (_, waiter) in std::mem::take(&mut self.commit_waiters) {
             let output = Output::Flushed(waiter, Err(error.clone()));

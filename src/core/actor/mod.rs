@@ -42,6 +42,7 @@ mod transactions;
 mod turn_sql;
 pub mod waits;
 mod work;
+mod workflow;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock, Weak};
@@ -140,6 +141,7 @@ impl Actor {
             let mut machine = self.machine.lock();
             let now = self.runtime.clock().now();
             let result = step(&mut machine, now);
+            self.begin_flush(&mut machine, now);
             machine.start_due_save(now, |revision, epoch| self.ask_for_snapshot(revision, epoch));
             machine.settle(now, || self.runtime.clock().unix_ms());
             self.show_counts(&mut machine);

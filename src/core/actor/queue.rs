@@ -108,15 +108,17 @@ pub(super) enum By {
 }
 
 impl Machine {
-    /// Takes over the queue as it is stored.
-    pub(super) fn install_queue(&mut self, rows: QueueRows, at: Moment) {
+    /// Takes over the queue as it is stored; returns what became of what the last
+    /// generation left.
+    pub(super) fn install_queue(&mut self, rows: QueueRows, at: Moment) -> Vec<RowOp> {
         if rows == QueueRows::default() {
-            return;
+            return Vec::new();
         }
         let (queue, ops) = Queue::load(rows, settings(self.config()), at.unix_ms);
         self.desk.queue = queue;
         self.desk.untold = Some(Flow::default());
-        self.apply_queue(Change { ops, wakes: Vec::new() }, By::Itself, at);
+        self.apply_queue(Change::default(), By::Itself, at);
+        ops.into_iter().map(RowOp::Queue).collect()
     }
 
     /// Does what is due in the queue.
@@ -140,7 +142,7 @@ impl Machine {
 
     /// Ends the waits for messages, because the actor stops.
     pub(super) fn stop_queue(&mut self, at: Moment) {
-        let change = self.desk.queue.stop();
+        let change = self.desk.queue.stop(at);
         self.apply_queue(change, By::Itself, at);
     }
 

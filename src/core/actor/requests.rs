@@ -9,7 +9,7 @@ use super::Actor;
 use super::activity::WorkKind;
 use super::calls::InPlaceEnd;
 use super::effect::{Effect, Output};
-use super::gate::{CommitNumber, Required};
+use super::gate::{CommitNumber, Required, StatementNumber};
 use super::lifecycle::{First, Grace, LifecycleError, Phase, StopReason};
 use super::machine::{self, Machine};
 use super::run::note_run;
@@ -32,6 +32,9 @@ pub enum InPlace {
     Leave,
     /// The result leaves when this commit or a later one is durable.
     Hold(CommitNumber),
+    /// The result leaves when the machine says so ([`Actor::output_may_leave`]): it waits
+    /// for statements too, whose numbers its keeper does not know.
+    Ask,
 }
 
 /// A call that was not taken.
@@ -165,6 +168,11 @@ impl Actor {
                 _ if machine.broken.is_some() => InPlace::Over,
                 InPlaceEnd::Answered => InPlace::Over,
                 InPlaceEnd::Late => InPlace::TimedOut,
+                InPlaceEnd::InTime
+                    if machine.gate.required_statement() != StatementNumber::NONE =>
+                {
+                    InPlace::Ask
+                }
                 InPlaceEnd::InTime => match machine.required() {
                     Required::Pass => InPlace::Leave,
                     Required::Commit(number) => InPlace::Hold(number),

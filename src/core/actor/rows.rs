@@ -22,7 +22,7 @@ use super::machine::Machine;
 use crate::core::behavior::Reply;
 use crate::core::config::Durability;
 use crate::error::{Error, Result};
-use crate::store::{ActorStoreRef, RowOp};
+use crate::store::{ActorStoreRef, RowOp, SqlError};
 
 /// Changes that belong together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,10 +138,27 @@ impl Actor {
         });
     }
 
-    /// Why no change of rows can be stored now; `None` when one can.
+    /// Why the author's side can store no change of rows now; `None` when it can.
     pub(super) fn no_rows(&self, machine: &Machine) -> Option<Error> {
         let refused = !machine.takes_rows();
-        refused.then(|| machine.broken.clone().unwrap_or_else(|| self.stopping()))
+        let stopping = || machine.broken.clone().unwrap_or_else(|| self.stopping());
+        self.no_reading(machine).or_else(|| refused.then(stopping))
+    }
+
+    /// Why the author's side can read nothing any more.
+    pub(super) fn no_reading(&self, machine: &Machine) -> Option<Error> {
+        // The next generation changes what is stored, and not what is in memory here.
+        if machine.is_over() || machine.broken.is_some() {
+            return Some(machine.broken.clone().unwrap_or_else(|| self.stopping()));
+        }
+        let closed = || Error::from(SqlError::TransactionClosed);
+        machine.rows_closed.then(|| closed().with_actor(self.identity.specifier()))
+    }
+
+    /// Refuses whatever the author's side would store or read in the rest of this
+    /// generation. What it did before is stored.
+    pub(crate) fn close_rows(self: &Arc<Self>) {
+        self.step(|machine, _| machine.rows_closed = true);
     }
 
     /// Begins a commit of the rows that wait, for an author's side that does not hand
@@ -166,15 +183,14 @@ impl Actor {
     ///
     /// # Errors
     ///
-    /// `actor/stopping` or what broke the generation, when changes that wait will not
-    /// be stored.
+    /// `actor/stopping` or what ended the generation, and `sqlite/transaction_closed` once
+    /// the author has closed its rows.
     pub(crate) fn readable_rows(
         self: &Arc<Self>,
     ) -> impl Future<Output = Result<Readable>> + Send + 'static {
         let (reply, begun) = Reply::channel();
         let unstored = self.step(|machine, _| {
-            if machine.is_over() {
-                let error = machine.broken.clone().unwrap_or_else(|| self.stopping());
+            if let Some(error) = self.no_reading(machine) {
                 let refused = Output::Flushed(reply, Err(error));
                 machine.effects.push_back(Effect::Release(refused));
                 return None;

@@ -60,7 +60,12 @@ impl Machine {
     /// The moment at which the actor must be awake again, in milliseconds since the
     /// Unix epoch; it may have passed.
     pub(super) fn next_alarm(&self) -> Option<i64> {
-        self.alarm.queue_or(self.next_schedule())
+        self.alarm.queue_or(self.schedule_alarm())
+    }
+
+    /// What the directory is to say for the schedules.
+    pub(super) fn schedule_alarm(&self) -> Option<i64> {
+        self.later.made().and_then(|later| later.schedules.wake_at())
     }
 
     /// When something of the schedules is due next.
@@ -107,18 +112,20 @@ impl Machine {
 }
 
 impl Actor {
-    /// Takes over what is stored, and writes what became of what the last generation
-    /// left unfinished.
-    pub(super) fn install_schedules(&self, machine: &mut Machine, stored: StoredSchedules) {
+    /// Takes over what is stored; returns what became of what the last generation left
+    /// unfinished.
+    pub(super) fn install_schedules(
+        &self,
+        machine: &mut Machine,
+        stored: StoredSchedules,
+    ) -> Vec<RowOp> {
         if stored == StoredSchedules::default() {
-            return;
+            return Vec::new();
         }
         let maximum = self.config.max_schedules as usize;
         let (schedules, ops) = Schedules::load(stored, maximum, self.unix_ms());
         machine.later.schedules = schedules;
-        if !ops.is_empty() {
-            machine.write_own_rows(Rows { ops, in_memory: true });
-        }
+        ops
     }
 
     /// Changes the schedules for the author's side. `reply` hears when that is durable;
@@ -157,10 +164,10 @@ impl Actor {
         read: impl FnOnce(&Schedules) -> Result<T, ScheduleError>,
     ) -> Result<T> {
         let machine = self.machine.lock();
-        match &machine.broken {
-            Some(error) => Err(error.clone()),
-            None => Ok(read(&machine.later.schedules)?),
+        if let Some(error) = self.no_reading(&machine) {
+            return Err(error);
         }
+        Ok(read(&machine.later.schedules)?)
     }
 
     /// See [`Machine::next_alarm`].

@@ -255,7 +255,7 @@ impl Actor {
             let stopping = self.stopping();
             machine.set_queue_alarm(self.moment(now));
             machine.alarm.take_back();
-            machine.alarm.set_schedules(machine.next_schedule());
+            machine.alarm.set_schedules(machine.schedule_alarm());
             let nothing = !machine.has_rows() && !machine.alarm.is_changed();
             match deltas {
                 Ok(deltas) if deltas.is_empty() && nothing => {

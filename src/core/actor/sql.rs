@@ -8,7 +8,11 @@
 //! 2. A move that failed is answered to all that waited for it, and tried again with the
 //!    next statement.
 //! 3. Once the generation has ended its statements, nothing is run and no file made.
-//! 4. Before the host hears that a generation with a file is over, no transaction of it
+//! 4. An output waits for what was asked for before it and may commit, awaited or not, unless
+//!    it is known that the output of who asked does: then others wait for what has been
+//!    committed. That a statement fails is the affair of who asked; that the store cannot commit it
+//!    is a commit that failed (`commits.rs`, invariant 3).
+//! 5. Before the host hears that a generation with a file is over, no transaction of it
 //!    is open and the directory knows its alarm.
 //!
 //! Under the lock of the machine the database may be asked for its deadline, so nothing
@@ -20,9 +24,12 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::Actor;
+use super::effect::Effect;
+use super::gate::StatementNumber;
 use super::machine::Machine;
+use crate::core::config::Durability;
 use crate::error::{Error, Result};
-use crate::store::{ActorFile, SqlDatabase, SqlError, SqlHost, SqlWork, StoreError};
+use crate::store::{ActorFile, CommitEnd, SqlDatabase, SqlError, SqlHost, SqlWork, StoreError};
 use crate::time::Instant;
 
 /// The SQL of one generation.
@@ -98,7 +105,7 @@ impl Actor {
         }
     }
 
-    /// Lets the store put its books in order (invariant 4).
+    /// Lets the store put its books in order (invariant 5).
     pub(super) async fn rest(&self) {
         if self.store.file().is_none() {
             return;
@@ -121,6 +128,29 @@ impl Actor {
         if let Some(database) = self.sql.used() {
             database.tick();
             self.note_sql_deadline();
+        }
+    }
+
+    /// What an output may wait for has ended (invariant 4).
+    fn statement_ended(self: &Arc<Self>, number: StatementNumber, fault: Option<StoreError>) {
+        let broken = self.step(|machine, _| {
+            let Some(fault) = fault else {
+                for output in machine.gate.end_statement(number) {
+                    machine.effects.push_back(Effect::Release(output));
+                }
+                return None;
+            };
+            let error = Error::from(fault).with_actor(self.identity.specifier());
+            if self.config.durability == Durability::Reply {
+                return Some(error);
+            }
+            for output in machine.gate.give_up_statement(number) {
+                machine.effects.push_back(Effect::Release(output.fail(error.clone())));
+            }
+            None
+        });
+        if let Some(error) = broken {
+            self.break_generation(error);
         }
     }
 
@@ -178,6 +208,17 @@ impl SqlHost for Place {
             }
         };
         file.perform(actor.identity.generation, work);
+    }
+
+    fn commits(&self) -> Option<CommitEnd> {
+        let number = self.actor.upgrade()?.step(|machine, _| machine.gate.begin_statement());
+        let place = Self { actor: Weak::clone(&self.actor), way: Arc::clone(&self.way) };
+        Some(Box::new(move |result| {
+            let fault = result.err().and_then(|error| error.fault_of_store(place.label()));
+            if let Some(actor) = place.actor.upgrade() {
+                actor.statement_ended(number, fault);
+            }
+        }))
     }
 
     fn deadline_changed(&self) {

@@ -18,6 +18,7 @@ use super::Actor;
 use super::effect::{Effect, Output, SaveOf};
 use super::lifecycle::LifecycleError;
 use super::requests::callback_timed_out;
+use super::rows::Rows;
 use crate::core::behavior::{
     ActorEvent, Hook, Reply, SerializeReason, StateDelta, StopOutcome, dropped_reply,
 };
@@ -89,8 +90,12 @@ impl Actor {
             machine.state.current =
                 record.state.filter(|_| record.has_initialized).unwrap_or_default();
             machine.alarm.loaded(record.alarm);
-            machine.install_queue(record.queue, self.moment(now));
-            self.install_schedules(machine, record.schedules);
+            let mut ops = machine.install_queue(record.queue, self.moment(now));
+            ops.extend(self.install_schedules(machine, record.schedules));
+            // Only now: the commit tells the directory when both must be woken.
+            if !ops.is_empty() {
+                machine.write_own_rows(Rows { ops, in_memory: true });
+            }
         });
         record.input
     }

@@ -65,6 +65,9 @@ impl Actor {
         self.database().map_err(named)?;
         let (held, is_behind) = {
             let mut machine = self.machine.lock();
+            if machine.rows_closed {
+                return Err(named(SqlError::TransactionClosed));
+            }
             let is_behind = machine.is_in_transaction();
             if is_behind && !machine.is_committing_transaction() {
                 return Err(named(SqlError::TransactionOpen));

@@ -232,6 +232,15 @@ impl Messages {
         let Places { delayed, held, .. } = &self.places;
         [first(delayed), first(held)].into_iter().flatten().min()
     }
+
+    /// The first moment from `since` on at which the time of a message came or will come,
+    /// whoever has it now; unless `all`, of those that had to wait for it. Looks at all
+    /// messages.
+    pub(super) fn first_since_ms(&self, since: i64, all: bool) -> Option<i64> {
+        let waited = |entry: &&Entry| all || entry.available_at_ms > entry.created_at_ms;
+        let moments = self.entries.values().filter(waited).map(|entry| entry.available_at_ms);
+        moments.filter(|at| *at >= since).min()
+    }
 }
 
 impl Places {

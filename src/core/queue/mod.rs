@@ -147,8 +147,11 @@ pub struct Queue {
     /// Names and times of sending of dead messages.
     dead: BTreeMap<MessageId, (Arc<str>, i64)>,
     waiters: Waiters,
-    /// Whether the actor stops: nobody begins to wait for messages any more.
-    stopping: bool,
+    /// Since when the actor stops, in milliseconds since the Unix epoch: nobody waits for
+    /// messages any more.
+    stopped_at_ms: Option<i64>,
+    /// Whether anybody waited for messages then.
+    sent_away: bool,
 }
 
 impl Queue {
@@ -175,7 +178,8 @@ impl Queue {
             keys,
             dead: dead.collect(),
             waiters: Waiters::default(),
-            stopping: false,
+            stopped_at_ms: None,
+            sent_away: false,
         };
         let mut change = Change::default();
         let exhausted: Vec<_> = queue
@@ -234,9 +238,14 @@ impl Queue {
 
     /// When an actor that sleeps must be woken for its queue, in milliseconds since the
     /// Unix epoch: the first moment after `unix_ms` from which on a message may be handed
-    /// out that may not yet. What may be handed out already wakes nobody.
+    /// out that may not yet. What may be handed out already wakes nobody, unless its time
+    /// came after [`Queue::stop`]: whoever waited for it had been sent away. One that had
+    /// no time to wait for counts only if somebody was.
     pub fn alarm_ms(&self, unix_ms: i64) -> Option<i64> {
-        self.messages.next_available_ms(unix_ms)
+        match self.stopped_at_ms {
+            None => self.messages.next_available_ms(unix_ms),
+            Some(stopped) => self.messages.first_since_ms(stopped, self.sent_away),
+        }
     }
 
     /// Whether any consumer has a message that it is to complete.
@@ -264,9 +273,10 @@ impl Queue {
 
     /// The actor begins to stop: waits for messages end, and no more begin. Messages
     /// are still sent, taken and completed.
-    pub fn stop(&mut self) -> Change {
-        self.stopping = true;
-        let wakes = self.waiters.unpark_all().into_iter().map(Wake::Aborted).collect();
+    pub fn stop(&mut self, at: Moment) -> Change {
+        self.stopped_at_ms.get_or_insert(at.unix_ms);
+        let wakes: Vec<_> = self.waiters.unpark_all().into_iter().map(Wake::Aborted).collect();
+        self.sent_away |= !wakes.is_empty();
         Change { ops: Vec::new(), wakes }
     }
 

@@ -60,7 +60,8 @@ impl Queue {
         at: Moment,
     ) -> Result<Change, MissingBody> {
         let mut change = Change::default();
-        let Some(Reading { receiver, ids }) = self.waiters.take_reading(waiter) else {
+        let Some(Reading { receiver, ids, is_cancelled }) = self.waiters.take_reading(waiter)
+        else {
             return Ok(change);
         };
         let mut read: HashMap<_, _> = read.into_iter().collect();
@@ -75,7 +76,9 @@ impl Queue {
             self.hand_out(waiter, &receiver, found, at, &mut change);
             return Ok(change);
         }
-        if let Some(receiver) = self.offer(waiter, receiver, at, &mut change) {
+        if is_cancelled {
+            change.wakes.push(Wake::Aborted(waiter));
+        } else if let Some(receiver) = self.offer(waiter, receiver, at, &mut change) {
             self.park(waiter, receiver, at, &mut change);
         }
         Ok(change)
@@ -143,7 +146,7 @@ impl Queue {
         if missing.is_empty() {
             self.hand_out(waiter, &receiver, found, at, change);
         } else {
-            self.waiters.read(waiter, Reading { receiver, ids });
+            self.waiters.read(waiter, Reading { receiver, ids, is_cancelled: false });
             change.wakes.push(Wake::Read { waiter, ids: missing });
         }
         None
@@ -153,7 +156,7 @@ impl Queue {
     fn park(&mut self, waiter: WaiterId, receiver: Receiver, at: Moment, change: &mut Change) {
         if receiver.deadline.is_some_and(|deadline| deadline <= at.now) {
             change.wakes.push(Wake::TimedOut(waiter));
-        } else if self.stopping {
+        } else if self.stopped_at_ms.is_some() {
             change.wakes.push(Wake::Aborted(waiter));
         } else {
             self.waiters.park(waiter, receiver);

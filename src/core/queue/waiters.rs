@@ -53,6 +53,8 @@ pub(super) struct Receiver {
 pub(super) struct Reading {
     pub(super) receiver: Receiver,
     pub(super) ids: Vec<MessageId>,
+    /// Whether its caller gave up meanwhile: it waits for nothing else.
+    pub(super) is_cancelled: bool,
 }
 
 /// Somebody who waits for the completion of a message.
@@ -149,6 +151,9 @@ impl Waiters {
     pub(super) fn cancel(&mut self, waiter: WaiterId) -> bool {
         if self.unpark(waiter).is_some() {
             return true;
+        }
+        if let Some(reading) = self.reading.get_mut(&waiter) {
+            reading.is_cancelled = true;
         }
         let Some(completion) = self.completions.remove(&waiter) else { return false };
         self.drop_deadline(waiter, completion.deadline);

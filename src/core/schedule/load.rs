@@ -67,21 +67,18 @@ impl Schedules {
                 let due_at = *due_at;
                 self.load_waiting(fire, due_at);
             }
-            FireState::Running => {
-                let retry = fire.retry.filter(|retry| fire.attempt < retry.max_attempts);
-                match retry {
-                    Some(retry) => {
-                        let due_at = backoff(&retry, fire.attempt, now);
-                        let fire = FireRow { state: FireState::Waiting { due_at }, ..fire };
-                        ops.push(op(ScheduleOp::PutFire(Box::new(fire.clone()))));
-                        self.load_waiting(fire, due_at);
-                    }
-                    None => {
-                        let error = stored_fault(&Error::from(ScheduleError::Interrupted));
-                        self.bury(fire, error, now, ops);
-                    }
+            FireState::Running => match fire.retry.filter(|_| fire.has_attempts_left()) {
+                Some(retry) => {
+                    let due_at = backoff(&retry, fire.attempt, now);
+                    let fire = FireRow { state: FireState::Waiting { due_at }, ..fire };
+                    ops.push(op(ScheduleOp::PutFire(Box::new(fire.clone()))));
+                    self.load_waiting(fire, due_at);
                 }
-            }
+                None => {
+                    let error = stored_fault(&Error::from(ScheduleError::Interrupted));
+                    self.bury(fire, error, now, ops);
+                }
+            },
         }
     }
 

@@ -143,6 +143,16 @@ impl Schedules {
         due.into_iter().chain(self.run_wake.at()).min()
     }
 
+    /// The moment from which on the actor must not stay asleep, in milliseconds since the
+    /// Unix epoch: that of the next thing to do, or the deadline of an attempt that runs
+    /// and is followed by another one if it does not end. That one has passed, so a
+    /// generation that ends in the middle of an attempt is followed by the next.
+    pub fn wake_at(&self) -> Option<i64> {
+        let running = self.runs.values().filter_map(|run| self.fires.get(run.fire.as_ref()?));
+        let unfinished = running.filter(|fire| fire.has_attempts_left());
+        unfinished.map(|fire| fire.scheduled_at).chain(self.next_alarm()).min()
+    }
+
     /// Lets nothing more be taken: the generation is about to end. What is due stays
     /// for the next one.
     pub fn suspend(&mut self) {

@@ -19,6 +19,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use crate::core::behavior::StopOutcome;
 use crate::ids::{ActorId, ActorName};
 use crate::store::{ActorNumber, AlarmRow};
 
@@ -39,6 +40,10 @@ const ASK_AGAIN_MS: i64 = 1_000;
 /// A place in the directory's order of alarms.
 pub(super) type Cursor = (i64, ActorNumber);
 
+/// A question for the alarm of one actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Question(u64);
+
 /// The alarms that are known.
 #[derive(Debug)]
 pub(super) struct Alarms {
@@ -51,6 +56,9 @@ pub(super) struct Alarms {
     heard: Option<HashSet<ActorNumber>>,
     /// When the directory may be asked again after it did not answer.
     ask_at: Option<i64>,
+    /// Whose own alarm the directory is asked for, and by which question.
+    asked: HashMap<ActorNumber, Question>,
+    last_question: u64,
     waking: HashMap<ActorNumber, Alarm>,
     /// Those that are due and that nobody can run, by type.
     parked: HashMap<ActorName, Vec<ActorNumber>>,
@@ -102,6 +110,8 @@ impl Alarms {
             horizon: Horizon::Start,
             heard: None,
             ask_at: None,
+            asked: HashMap::new(),
+            last_question: 0,
             waking: HashMap::new(),
             parked: HashMap::new(),
             failures: HashMap::new(),
@@ -156,14 +166,26 @@ impl Alarms {
         // What was heard meanwhile may lie behind the horizon, which does no harm.
     }
 
-    /// An actor does not live any more; `at` is its alarm in the directory.
-    pub(super) fn slept(
+    /// A generation of an actor ended, which `at` was the last alarm of. Returns what the
+    /// directory is to be asked, where that is void.
+    pub(super) fn ended(
         &mut self,
         number: ActorNumber,
         id: ActorId,
         name: &ActorName,
+        outcome: &StopOutcome,
         at: Option<i64>,
-    ) {
+    ) -> Option<Question> {
+        match outcome {
+            StopOutcome::Slept => self.slept(number, id, name, at),
+            StopOutcome::Destroyed => self.destroyed(number),
+            StopOutcome::StartFailed(_) | StopOutcome::Broken(_) => return Some(self.ask(number)),
+        }
+        None
+    }
+
+    /// An actor does not live any more; `at` is its alarm in the directory.
+    fn slept(&mut self, number: ActorNumber, id: ActorId, name: &ActorName, at: Option<i64>) {
         self.failures.remove(&number);
         self.hear(number);
         let Some(at) = at else { return };
@@ -171,6 +193,23 @@ impl Alarms {
             self.insert(number, Alarm { at, id, name: name.clone(), is_pinned: false });
             self.trim();
         }
+    }
+
+    /// The directory is asked for the alarm of an actor whose generation broke.
+    fn ask(&mut self, number: ActorNumber) -> Question {
+        self.last_question += 1;
+        let question = Question(self.last_question);
+        self.asked.insert(number, question);
+        question
+    }
+
+    /// The directory has answered; says whether that is news still (invariant 3).
+    pub(super) fn is_news(&mut self, number: ActorNumber, question: Question) -> bool {
+        let is_news = self.asked.get(&number) == Some(&question);
+        if is_news {
+            self.asked.remove(&number);
+        }
+        is_news
     }
 
     /// A generation of an actor broke, or could not start; `at` is its alarm in the
@@ -199,9 +238,10 @@ impl Alarms {
         }
     }
 
-    /// An actor is gone.
+    /// An actor is gone, whether it lived or slept: nobody tries to wake it again.
     pub(super) fn destroyed(&mut self, number: ActorNumber) {
         self.failures.remove(&number);
+        self.waking.remove(&number);
         self.hear(number);
     }
 
@@ -267,6 +307,7 @@ impl Alarms {
 
     /// What was known of an actor is outdated.
     fn hear(&mut self, number: ActorNumber) {
+        self.asked.remove(&number);
         if let Some(alarm) = self.known.remove(&number) {
             self.window.remove(&(alarm.at, number));
             if let Some(parked) = self.parked.get_mut(&alarm.name) {

@@ -53,9 +53,10 @@ impl Host for EmbeddedHost {
 
     fn stopped(&self, actor: &ActorContext, outcome: StopOutcome) {
         let (id, generation) = (actor.actor_id(), actor.generation());
+        let (number, last_alarm) = (actor.identity().number, actor.next_alarm());
         // First, so that whatever it may still try to write is refused.
-        self.store.revoke(actor.identity().number, generation);
-        let (callers, is_condemned) = self.locked(|state| {
+        self.store.revoke(number, generation);
+        let (callers, is_condemned, question) = self.locked(|state| {
             let places = &state.places;
             let ended = state.table.change(id, |entry| {
                 let is_lost = entry.environment().is_some_and(|at| !places.has(at));
@@ -65,14 +66,19 @@ impl Host for EmbeddedHost {
             });
             let (callers, is_condemned) = ended.flatten().unzip();
             let is_down = matches!(state.world.store, StoreStanding::Down(_));
-            (callers, is_condemned == Some(true) && !is_down)
+            // In this scope, or what the next generation says could come first.
+            let question = state.alarms.ended(number, id, actor.name(), &outcome, last_alarm);
+            (callers, is_condemned == Some(true) && !is_down, question)
         });
+        self.alarm_changed.notify_one();
+        if let Some(question) = question {
+            self.ask_for_alarm(actor, question);
+        }
         // Otherwise the word comes when the row is deleted, or could not be.
         if !is_condemned {
             actor.mark_destruction(false);
         }
         self.departures.notify_waiters();
-        self.take_alarm(actor, &outcome);
         let Some(callers) = callers else { return };
         if let StopOutcome::StartFailed(error) | StopOutcome::Broken(error) = &outcome {
             for caller in callers {

@@ -189,10 +189,14 @@ impl EmbeddedHost {
 
     /// Deletes a row, tells the generation that did the destroying, then the rest.
     fn delete(&self, row: &Arc<ActorRow>, last: Option<ActorContext>) {
-        let (host, panicked, id) = (self.arc(), self.arc(), row.id);
-        let answer = self.store.destroy(row.number);
+        let (host, panicked, id, number) = (self.arc(), self.arc(), row.id, row.number);
+        let answer = self.store.destroy(number);
         let delete = async move {
             let result = answer.await;
+            if result.is_ok() {
+                // One that slept is destroyed without a generation that would say so.
+                host.alarms_change(|alarms| alarms.destroyed(number));
+            }
             if let Some(last) = &last {
                 last.mark_destruction(result.is_ok());
             }

@@ -11,10 +11,10 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::Notify;
 
-use super::alarms::{Next, WINDOW};
+use super::alarms::{Next, Question, WINDOW};
 use super::waiter::Want;
 use super::{Address, EmbeddedHost, EnvironmentId};
-use crate::core::behavior::{Reply, StopOutcome};
+use crate::core::behavior::Reply;
 use crate::core::context::ActorContext;
 use crate::ids::ActorId;
 use crate::store::ActorNumber;
@@ -86,6 +86,9 @@ impl EmbeddedHost {
         let reply = Reply::new(move |woken: crate::error::Result<()>| {
             let Some(host) = host.upgrade() else { return };
             if let Err(error) = &woken {
+                if error.is("actor", "not_found") {
+                    return host.alarms_change(|alarms| alarms.destroyed(number));
+                }
                 tracing::warn!(actor_id = %id, %error, "an actor could not be woken for its alarm");
             }
             let now = host.runtime.clock().unix_ms();
@@ -95,28 +98,23 @@ impl EmbeddedHost {
         self.submit(Address::Id(id), EnvironmentId(0), Want::Wake(reply));
     }
 
-    /// A generation ended: from here on its alarm is the host's matter.
-    pub(super) fn take_alarm(&self, actor: &ActorContext, outcome: &StopOutcome) {
+    /// Learns the alarm of an actor whose generation broke from the directory: what its
+    /// memory says is void.
+    pub(super) fn ask_for_alarm(&self, actor: &ActorContext, question: Question) {
         let (number, id, name) = (actor.identity().number, actor.actor_id(), actor.name().clone());
-        match outcome {
-            StopOutcome::Slept => {
-                let at = actor.next_alarm();
-                self.alarms_change(|alarms| alarms.slept(number, id, &name, at));
-            }
-            StopOutcome::Destroyed => self.alarms_change(|alarms| alarms.destroyed(number)),
-            // What its memory says is void.
-            StopOutcome::StartFailed(_) | StopOutcome::Broken(_) => {
-                let (host, stored) = (self.this.clone(), self.store.alarm_of(number));
-                self.runtime.spawner().spawn("alarm of a broken generation", async move {
-                    let stored = stored.await;
-                    let Some(host) = host.upgrade() else { return };
-                    let now = host.runtime.clock().unix_ms();
-                    // Without an answer it is woken to look for itself.
-                    let at = stored.unwrap_or(Some(now));
-                    host.alarms_change(|alarms| alarms.broke(number, id, &name, at, now));
-                });
-            }
-        }
+        let (host, stored) = (self.this.clone(), self.store.alarm_of(number));
+        self.runtime.spawner().spawn("alarm of a broken generation", async move {
+            let stored = stored.await;
+            let Some(host) = host.upgrade() else { return };
+            let now = host.runtime.clock().unix_ms();
+            // Without an answer it is woken to look for itself.
+            let at = stored.unwrap_or(Some(now));
+            host.alarms_change(|alarms| {
+                if alarms.is_news(number, question) {
+                    alarms.broke(number, id, &name, at, now);
+                }
+            });
+        });
     }
 
     /// Changes the alarms, and has the task look at them.

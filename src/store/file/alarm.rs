@@ -17,7 +17,6 @@ use super::pool::Job;
 use super::routes::Route;
 use super::schema;
 use super::slot::Slot;
-use super::task::Task;
 use crate::store::job::{Reply, Write};
 use crate::store::place::PlaceChange;
 use crate::store::{ActorNumber, StoreError};
@@ -78,11 +77,6 @@ impl Slot {
         self.schedule(state);
         self.wake();
         if let Some((task, error)) = refused {
-            if let Task::Commit { batch, .. } = &task
-                && batch.fails_generation
-            {
-                self.files.fence.revoke(self.number, batch.generation);
-            }
             self.refuse(vec![task], &error);
         }
     }
@@ -151,7 +145,7 @@ impl super::Files {
         match routes.map.get(&number) {
             Some(Route::At(_)) => !routes.open_alarms.contains(&number),
             Some(Route::Open(slot)) => slot.lock().is_at_rest(),
-            Some(Route::Gone) | None => false,
+            Some(Route::Leaving(_) | Route::Gone) | None => false,
         }
     }
 

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::faults::FileStep;
 use super::open::FileConnection;
@@ -164,8 +164,18 @@ impl Lease {
         self.slot.files.faults.step(FileStep::Applied);
         match self.slot.files.faults.commit(|| self.run("COMMIT")) {
             Ok(()) => Ok(()),
-            Err(error) if is_certain(&error) => Err(self.undone(self.slot.database.fault(&error))),
+            Err(error) if is_certain(&error) => Err(self.undone(self.refusal(&error))),
             Err(error) => Err(Failed::Unknown(error.to_string())),
+        }
+    }
+
+    /// Why a COMMIT certainly failed.
+    fn refusal(&self, error: &rusqlite::Error) -> StoreError {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::ConstraintViolation) => {
+                StoreError::TurnLost { reason: error.to_string() }
+            }
+            _ => self.slot.database.fault(error),
         }
     }
 

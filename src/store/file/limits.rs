@@ -13,6 +13,9 @@ pub struct FileLimits {
     /// From how many frames of 4 KiB on the log of a file is copied whatever else there is
     /// to do; from a quarter of that on once its actor pauses.
     pub log_frames: u32,
+    /// The largest batch that goes to the shared store, in bytes: an actor with a larger one
+    /// moves to a file of its own, since everybody would wait for that commit.
+    pub shared_batch_bytes: usize,
     /// How many threads sync; at least 1. The file system merges what they do, so they
     /// are the group commit over many files.
     pub sync_threads: usize,
@@ -26,7 +29,7 @@ const MOST: u64 = 256;
 const LEAST: u64 = 8;
 
 impl Default for FileLimits {
-    /// 4 threads, 8 that sync, logs of 16 MiB, and 256 files, or fewer where the process may
+    /// 4 threads, 8 that sync, logs of 16 MiB, batches of 1 MiB, and 256 files, or fewer where the process may
     /// have less than 1,280 descriptors.
     fn default() -> Self {
         let open = descriptors()
@@ -36,6 +39,7 @@ impl Default for FileLimits {
             pool_threads: 4,
             sync_threads: 8,
             log_frames: 4_000,
+            shared_batch_bytes: 1 << 20,
         }
     }
 }

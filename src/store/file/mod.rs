@@ -228,10 +228,18 @@ impl Files {
         }
         let routes = std::mem::take(&mut self.routes.write().map);
         for route in routes.into_values() {
-            if let Route::Open(slot) = route {
+            match route {
                 // A turn that is not over yet keeps the connection; it is abandoned then,
                 // and the next start finds everything in the log.
-                slot.end(&StoreError::Closed, &Err(StoreError::Closed), false);
+                Route::Open(slot) => {
+                    slot.end(&StoreError::Closed, &Err(StoreError::Closed), false);
+                }
+                Route::Leaving(waiting) => {
+                    for task in waiting.into_inner() {
+                        task.refuse(StoreError::Closed);
+                    }
+                }
+                Route::At(_) | Route::Gone => {}
             }
         }
     }

@@ -101,8 +101,11 @@ impl Files {
             Some(Route::Gone) => Err(Err(StoreError::NotFound)),
             // Another promotion of the same actor was faster.
             Some(Route::Open(existing)) => Err(Ok(Arc::clone(existing))),
-            Some(Route::At(_)) | None => {
-                routes.map.insert(slot.number, Route::Open(Arc::clone(slot)));
+            Some(Route::At(_) | Route::Leaving(_)) | None => {
+                let before = routes.map.insert(slot.number, Route::Open(Arc::clone(slot)));
+                if let Some(Route::Leaving(waiting)) = before {
+                    slot.lock().tasks = waiting.into_inner();
+                }
                 Ok(())
             }
         }
@@ -192,7 +195,7 @@ impl Files {
         };
         slot.wake();
         for (task, error) in refused {
-            task.refuse(error);
+            self.refuse(slot.number, task, error);
         }
         self.remove(slot.name);
     }
@@ -217,24 +220,13 @@ impl Files {
             state.holder = Holder::Closed;
             state.take_tasks()
         };
-        let mut refused = Vec::new();
-        for task in tasks {
-            self.unweigh(task.weight());
-            match task {
-                Task::Commit { batch, reply } => {
-                    let write = Write::Commit { number: slot.number, batch, reply };
-                    if let Err(given_back) = self.queue.try_push(write) {
-                        let (write, error) = *given_back;
-                        if let Write::Commit { batch, reply, .. } = write {
-                            refused.push((Task::Commit { batch, reply }, error));
-                        }
-                    }
-                }
-                // A reading knows which tables it was made for.
-                task => refused.push((task, error.clone())),
-            }
-        }
-        refused
+        let hand_over = |task: Task| {
+            let (task, refusal) = self.hand_over(slot.number, task)?;
+            // What is not written hears why the actor did not move.
+            let is_write = matches!(task, Task::Commit { .. });
+            Some((task, if is_write { refusal } else { error.clone() }))
+        };
+        tasks.into_iter().filter_map(hand_over).collect()
     }
 
     /// Reads the shared store from this thread, which is not the writer's.

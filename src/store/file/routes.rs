@@ -1,13 +1,16 @@
 //! Where what is sent to an actor goes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::Files;
 use super::alarm::Books;
 use super::pool::Job;
 use super::slot::{Holder, Slot};
 use super::task::Task;
+use crate::ids::Generation;
 use crate::store::connection::Database;
 use crate::store::job::{Reply, Write};
 use crate::store::place::FileName;
@@ -28,6 +31,9 @@ pub(super) enum Route {
     At(FileName),
     /// In the file of this slot, or on its way there.
     Open(Arc<Slot>),
+    /// About to leave the shared store, where one of its batches would be in everybody's
+    /// way. What was sent since, in order.
+    Leaving(Mutex<VecDeque<Task>>),
     /// Nowhere: it had a file and was destroyed. A row that was read before must not
     /// bring it back.
     Gone,
@@ -41,6 +47,19 @@ pub(in crate::store) enum Sent {
     Refused(Task, StoreError),
     /// The actor is in the shared store.
     ToStore(Task),
+}
+
+/// An actor that is about to leave the shared store. If the promotion came to an end
+/// before it took over what waits, the actor stays.
+struct Leaving {
+    files: Arc<Files>,
+    number: ActorNumber,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.files.stay_in_store(self.number);
+    }
 }
 
 impl Files {
@@ -67,7 +86,7 @@ impl Files {
             let routes = self.routes.read();
             match routes.map.get(&number) {
                 _ if routes.is_closed => return Err(StoreError::Closed),
-                None => return Ok(None),
+                None | Some(Route::Leaving(_)) => return Ok(None),
                 Some(Route::Gone) => return Err(StoreError::NotFound),
                 Some(Route::Open(slot)) => return Ok(Some(Arc::clone(slot))),
                 Some(Route::At(_)) => {}
@@ -80,6 +99,7 @@ impl Files {
         let name = match route {
             Route::At(name) => *name,
             Route::Open(slot) => return Ok(Some(Arc::clone(slot))),
+            Route::Leaving(_) => return Ok(None),
             Route::Gone => return Err(StoreError::NotFound),
         };
         let books = if is_open { Books::Open } else { Books::Exact };
@@ -102,7 +122,7 @@ impl Files {
         match self.routes.read().map.get(&number) {
             Some(Route::Open(slot)) => slot.database.clone(),
             Some(Route::At(name)) => self.database(*name),
-            Some(Route::Gone) | None => Database::clone(&self.store),
+            Some(Route::Leaving(_) | Route::Gone) | None => Database::clone(&self.store),
         }
     }
 
@@ -124,6 +144,9 @@ impl Files {
         batch: WriteBatch,
         reply: Reply<()>,
     ) {
+        if batch.weight() > self.limits.shared_batch_bytes {
+            self.leave_store(number, batch.generation);
+        }
         let task = Task::Commit { batch, reply };
         let refused = match self.slot(number) {
             // The queue has its own word for a store that is closed or down.
@@ -139,8 +162,22 @@ impl Files {
             }
         };
         if let Some((task, error)) = refused {
-            task.refuse(error);
+            self.refuse(number, task, error);
         }
+    }
+
+    /// Ends a task undone, and with it the generation's writing if it says so: before
+    /// anybody hears, or a batch behind it could pass. None does once the store is closed
+    /// or down, and what was taken before that is still to be written.
+    pub(super) fn refuse(&self, number: ActorNumber, task: Task, error: StoreError) {
+        let is_last = matches!(error, StoreError::Closed | StoreError::Down { .. });
+        if let Task::Commit { batch, .. } = &task
+            && batch.fails_generation
+            && !is_last
+        {
+            self.fence.revoke(number, batch.generation);
+        }
+        task.refuse(error);
     }
 
     fn push(&self, number: ActorNumber, task: Task) -> Option<(Task, StoreError)> {
@@ -164,7 +201,69 @@ impl Files {
                     Sent::Refused(task, error)
                 }
             },
+            Some(Route::Leaving(waiting)) => match self.weigh(task.weight()) {
+                Ok(()) => {
+                    waiting.lock().push_back(task);
+                    Sent::Taken
+                }
+                Err(error) => Sent::Refused(task, error),
+            },
             Some(Route::Gone | Route::At(_)) => Sent::Refused(task, StoreError::NotFound),
+        }
+    }
+
+    /// Has an actor moved into a file, on a thread of the pool. What comes for it from here
+    /// on waits, unless it is there already.
+    fn leave_store(self: &Arc<Self>, number: ActorNumber, generation: Generation) {
+        // In memory nobody waits for a disk, and the generation before moves nothing.
+        if self.is_memory() || self.has(number) || !self.fence.is_current(number, generation) {
+            return;
+        }
+        if let Err(error) = self.start_threads() {
+            return tracing::warn!(%error, "a large actor stays in the shared store");
+        }
+        {
+            let mut routes = self.routes.write();
+            if routes.is_closed || routes.map.contains_key(&number) {
+                return;
+            }
+            routes.map.insert(number, Route::Leaving(Mutex::default()));
+        }
+        let leaving = Leaving { files: Arc::clone(self), number };
+        self.ready.push(Job::Run(Box::new(move || {
+            if let Err(error) = leaving.files.promote(number, generation) {
+                tracing::warn!(%error, "a large actor stays in the shared store");
+            }
+        })));
+    }
+
+    /// Gives the shared store what waited for a move that will not be.
+    fn stay_in_store(&self, number: ActorNumber) {
+        let refused: Vec<_> = {
+            let mut routes = self.routes.write();
+            if !matches!(routes.map.get(&number), Some(Route::Leaving(_))) {
+                return;
+            }
+            let Some(Route::Leaving(waiting)) = routes.map.remove(&number) else { return };
+            // Under the lock, so that nothing overtakes.
+            waiting
+                .into_inner()
+                .into_iter()
+                .filter_map(|task| self.hand_over(number, task))
+                .collect()
+        };
+        for (task, error) in refused {
+            task.refuse(error);
+        }
+    }
+
+    /// Gives the shared store a task that waited here; returns what it does not take.
+    pub(super) fn hand_over(&self, number: ActorNumber, task: Task) -> Option<(Task, StoreError)> {
+        self.unweigh(task.weight());
+        match task {
+            Task::Commit { .. } => self.push(number, task),
+            // A reading knows which tables it was made for: whoever made it makes it again.
+            task => Some((task, StoreError::Stale)),
         }
     }
 

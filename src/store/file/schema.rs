@@ -20,7 +20,7 @@ use crate::store::{ActorNumber, StoreError};
 ///   is something to write after one.
 /// * `_rivet_*`: what an author's own statements can read of the actor. `_rivet_wf_kv`
 ///   is a table, in files only.
-pub(super) const MIGRATIONS: &[Migration] = &[BASE, QUEUE, SCHEDULE, VIEWS];
+pub(super) const MIGRATIONS: &[Migration] = &[BASE, QUEUE, SCHEDULE, VIEWS, RUNTIME_VIEWS];
 
 const BASE: Migration = "
     CREATE TABLE _gr_file (
@@ -75,6 +75,22 @@ const VIEWS: Migration = "
         SELECT id, schedule_id, action, scheduled_at, fired_at, finished_at, result, error_group,
                error_code, error_message, error_metadata
         FROM _gr_schedule_history;
+";
+
+/// There is no token of an inspector, and there are no connections that outlive a process,
+/// so nothing shows those. A moment in `_rivet_meta` is the version 1 in two bytes, whether
+/// there is one, and its eight bytes, the lowest first.
+const RUNTIME_VIEWS: Migration = "
+    CREATE VIEW _rivet_runtime (id, last_pushed_alarm, inspector_token, queue_next_id) AS
+        SELECT 1, alarm, NULL, coalesce((SELECT next_id FROM _gr_queue_next), 1) FROM _gr_file;
+    DROP VIEW _rivet_meta;
+    CREATE VIEW _rivet_meta (key, value) AS
+        SELECT 'schema_version', x'0100000000000000'
+        UNION ALL
+        SELECT 'run_wake_at', unhex('010001' ||
+            substr(hex, 15, 2) || substr(hex, 13, 2) || substr(hex, 11, 2) || substr(hex, 9, 2) ||
+            substr(hex, 7, 2) || substr(hex, 5, 2) || substr(hex, 3, 2) || substr(hex, 1, 2))
+        FROM (SELECT format('%016x', wake_at) AS hex FROM _gr_run_wake);
 ";
 
 /// Brings a file to the newest version.
@@ -258,5 +274,36 @@ mod tests {
         assert_eq!(columns("_rivet_user_kv"), ["key", "value"]);
         assert_eq!(columns("_rivet_wf_kv"), ["key", "value"]);
         assert_eq!(columns("_rivet_meta"), ["key", "value"]);
+        assert_eq!(
+            columns("_rivet_runtime"),
+            ["id", "last_pushed_alarm", "inspector_token", "queue_next_id"]
+        );
+    }
+
+    #[test]
+    fn authors_can_read_the_alarm_the_next_message_and_the_moment_of_the_next_run() {
+        let file = memory();
+        migrate(&file, &Database::Memory).unwrap();
+        let runtime = |file: &Connection| -> (Option<i64>, Option<String>, i64) {
+            let sql =
+                "SELECT last_pushed_alarm, inspector_token, queue_next_id FROM _rivet_runtime";
+            file.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap()
+        };
+        let wake = |file: &Connection| -> Option<Vec<u8>> {
+            let sql = "SELECT value FROM _rivet_meta WHERE key = 'run_wake_at'";
+            file.query_row(sql, [], |row| row.get(0)).optional().unwrap()
+        };
+        assert_eq!((runtime(&file), wake(&file)), ((None, None, 1), None));
+
+        put_alarm(&file, Some(77)).unwrap();
+        file.execute_batch(
+            "INSERT INTO _gr_queue_next VALUES (7, 5);
+             INSERT INTO _gr_run_wake VALUES (7, 1700000000000);",
+        )
+        .unwrap();
+
+        assert_eq!(runtime(&file), (Some(77), None, 5));
+        let moment = 1_700_000_000_000_i64.to_le_bytes();
+        assert_eq!(wake(&file).unwrap(), [&[1, 0, 1], &moment[..]].concat());
     }
 }

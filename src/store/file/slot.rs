@@ -305,7 +305,7 @@ impl Slot {
     pub(super) fn refuse(&self, tasks: Vec<Task>, error: &StoreError) {
         for task in tasks {
             self.files.unweigh(task.weight());
-            task.refuse(error.clone());
+            self.files.refuse(self.number, task, error.clone());
         }
     }
 }

@@ -98,6 +98,13 @@ pub struct FireRow {
     pub state: FireState,
 }
 
+impl FireRow {
+    /// Whether it is tried again if its last attempt does not succeed.
+    pub fn has_attempts_left(&self) -> bool {
+        self.retry.is_some_and(|retry| self.attempt < retry.max_attempts)
+    }
+}
+
 /// What kind of schedule a fire is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FireKind {

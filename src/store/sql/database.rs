@@ -36,6 +36,13 @@ const MAX_NAME: usize = 128;
 
 /// The place that has the connection of an actor's file.
 pub trait SqlHost: Send + Sync + 'static {
+    /// Something is asked for that may commit, and is about to be taken; or, for a caller
+    /// that waits, something has committed and nobody can have seen it. What this returns is
+    /// called once, when it is on the disk or known to have failed.
+    fn commits(&self) -> Option<CommitEnd> {
+        None
+    }
+
     /// Performs the work on a thread that may wait for a disk, as soon as no turn has
     /// the connection. Only takes it: it is called from any thread.
     fn run(&self, work: SqlWork);
@@ -50,6 +57,10 @@ pub trait SqlHost: Send + Sync + 'static {
     /// The name of the file, for messages.
     fn label(&self) -> String;
 }
+
+/// Hears how something ended that may have committed: with what it committed on the disk,
+/// or with an error.
+pub type CommitEnd = Box<dyn FnOnce(Result<(), &SqlError>) + Send>;
 
 /// What a transaction may be given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +77,8 @@ pub struct BeginOptions {
 #[derive(Clone)]
 pub struct SqlDatabase {
     pub(super) shared: Arc<Shared>,
+    /// See [`SqlDatabase::for_who_waits`].
+    caller_waits: bool,
 }
 
 pub(super) struct Shared {
@@ -90,7 +103,24 @@ struct Pending {
     answer: Answer,
     /// Whether what was committed must be durable before the answer.
     waits: bool,
+    told: Told,
+}
+
+/// Who hears the answer.
+struct Told {
     reply: oneshot::Sender<Result<Answer, SqlError>>,
+    commit: Option<CommitEnd>,
+}
+
+impl Told {
+    fn tell(self, result: Result<Answer, SqlError>) {
+        let end = self.commit.map(|commit| (commit, result.as_ref().err().cloned()));
+        // Whoever does not wait any more needs no answer.
+        drop(self.reply.send(result));
+        if let Some((commit, error)) = end {
+            commit(error.as_ref().map_or(Ok(()), Err));
+        }
+    }
 }
 
 impl SqlDatabase {
@@ -107,7 +137,14 @@ impl SqlDatabase {
             pending: HashMap::new(),
             deadline: None,
         });
-        Self { shared: Arc::new(Shared { host, clock, ids, state }) }
+        Self { shared: Arc::new(Shared { host, clock, ids, state }), caller_waits: false }
+    }
+
+    /// The same for a caller that lets nothing out before it has its answer: only what is
+    /// really committed is told to [`SqlHost::commits`], since others may have seen it.
+    #[must_use]
+    pub fn for_who_waits(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), caller_waits: true }
     }
 
     /// Runs one statement.
@@ -199,8 +236,12 @@ impl SqlDatabase {
     ) -> SqlReply<T> {
         let now = self.shared.clock.now();
         let (reply, replied) = oneshot::channel();
+        // Before it is taken, so that it cannot end before anybody knows of it.
+        let may_commit = !self.caller_waits && payload.may_commit(&request);
+        let commit = if may_commit { self.shared.host.commits() } else { None };
+        let told = Told { reply, commit };
         // Taken within, so that what is refused is dropped after the unlock.
-        let mut pending = Some(Pending { payload, answer: Answer::None, waits: false, reply });
+        let mut pending = Some(Pending { payload, answer: Answer::None, waits: false, told });
         let taken = self.shared.update(
             |state| {
                 let ticket = state.coordinator.submit(now, request)?;
@@ -211,7 +252,12 @@ impl SqlDatabase {
         );
         match taken {
             Ok(ticket) => SqlReply::new(replied, Arc::clone(&self.shared), ticket, read),
-            Err(error) => SqlReply::refused(error),
+            Err(error) => {
+                if let Some(commit) = pending.and_then(|pending| pending.told.commit) {
+                    commit(Err(&error));
+                }
+                SqlReply::refused(error)
+            }
         }
     }
 }
@@ -239,13 +285,21 @@ impl Shared {
     ) {
         let now = self.clock.now();
         let waits = when_durable.is_some();
+        let is_told = |pending: &Pending| pending.told.commit.is_some();
+        let untold = waits && !self.state.lock().pending.get(&ticket).is_some_and(is_told);
+        // Before anything else can see what was committed.
+        let mut commit = if untold { self.host.commits() } else { None };
         let finish = |state: &mut State| {
             if let Some(pending) = state.pending.get_mut(&ticket) {
                 (pending.answer, pending.waits) = (answer, waits);
+                pending.told.commit = pending.told.commit.take().or_else(|| commit.take());
             }
             state.coordinator.finished(now, ticket, ran);
         };
         self.update(finish, when_durable);
+        if let Some(commit) = commit {
+            commit(Ok(()));
+        }
     }
 
     /// Changes the state and does what follows from it.
@@ -264,12 +318,13 @@ impl Shared {
             let is_deadline_new = std::mem::replace(&mut state.deadline, deadline) != deadline;
             (changed, deeds, is_deadline_new)
         };
+        // First, so that whoever hears that a transaction has begun finds its deadline set.
+        if is_deadline_new {
+            self.host.deadline_changed();
+        }
         let mut when_durable = when_durable;
         for deed in deeds {
             deed.perform(self, &mut when_durable);
-        }
-        if is_deadline_new {
-            self.host.deadline_changed();
         }
         changed
     }
@@ -310,14 +365,12 @@ impl Deed {
         match self {
             Self::Run(work) => shared.host.run(work),
             Self::Answer(pending, result) => {
-                let Pending { answer, waits, reply, .. } = pending;
-                // Whoever does not wait any more needs no answer.
-                let send = |result| drop(reply.send(result));
+                let Pending { answer, waits, told, .. } = pending;
                 match (result, when_durable.take_if(|_| waits)) {
                     (Ok(()), Some(when_durable)) => when_durable(Box::new(move |durable| {
-                        send(durable.map(|()| answer).map_err(SqlError::from));
+                        told.tell(durable.map(|()| answer).map_err(SqlError::from));
                     })),
-                    (result, _) => send(result.map(|()| answer)),
+                    (result, _) => told.tell(result.map(|()| answer)),
                 }
             }
             Self::Warn(warning) => warn(warning, &shared.host.label()),

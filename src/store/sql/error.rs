@@ -132,6 +132,18 @@ impl SqlError {
         self.primary_code().is_some_and(|code| !certain.contains(&code))
     }
 
+    /// What is wrong with the place that keeps the rows, if that failed, for want of room
+    /// for instance, and not what the author asked of it. `path` names the file.
+    pub fn fault_of_store(&self, path: String) -> Option<StoreError> {
+        use rusqlite::ffi::{SQLITE_BUSY, SQLITE_FULL};
+        match (self, self.primary_code()) {
+            (Self::Store(error), _) => Some(error.clone()),
+            (_, Some(SQLITE_FULL)) => Some(StoreError::Full { path }),
+            (_, Some(SQLITE_BUSY)) => Some(StoreError::Busy { path }),
+            _ => None,
+        }
+    }
+
     /// Whether a statement that writes may have been committed all the same, where it
     /// ends with a commit of its own.
     pub(super) fn leaves_statement_unknown(&self) -> bool {

@@ -29,7 +29,7 @@ mod work;
 mod tests;
 
 pub use self::authorizer::SqlWay;
-pub use self::database::{BeginOptions, SqlDatabase, SqlHost};
+pub use self::database::{BeginOptions, CommitEnd, SqlDatabase, SqlHost};
 pub use self::error::{Ending, SqlError};
 pub use self::reply::SqlReply;
 pub use self::rows::{SqlCursor, SqlOutcome, SqlRows};

@@ -57,6 +57,20 @@ pub fn is_blank(sql: &str) -> bool {
     kinds(sql).next().is_none()
 }
 
+/// Whether `sql` surely writes nothing: each of its statements begins with `SELECT`,
+/// `VALUES` or `EXPLAIN`. Behind `WITH` there may be an `INSERT`, and a pragma may write.
+pub(super) fn only_reads(sql: &str) -> bool {
+    let reads = |word: &str| {
+        ["SELECT", "VALUES", "EXPLAIN"].iter().any(|known| word.eq_ignore_ascii_case(known))
+    };
+    let mut begins = true;
+    Tokens::new(sql).all(|token| {
+        let is_semicolon = token.kind == Kind::Semicolon;
+        let was_first = std::mem::replace(&mut begins, is_semicolon);
+        !was_first || is_semicolon || matches!(token.kind, Kind::Word(word) if reads(word))
+    })
+}
+
 /// Whether a statement of `sql` begins or ends a transaction.
 pub(super) fn has_control(sql: &str) -> bool {
     kinds(sql).any(|kind| matches!(kind, StatementKind::Control { .. }))
@@ -323,6 +337,17 @@ mod tests {
         }
         for sql in ["SELECT 1", "BEGIN; SELECT 1", "COMMIT; 'COMMIT'", "PRAGMA user_version"] {
             assert!(touches_data(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_text_only_reads_if_each_of_its_statements_surely_does() {
+        for sql in ["", ";", "select 1", "-- a\n(", "VALUES (1); ; EXPLAIN DELETE FROM t;"] {
+            assert_eq!(only_reads(sql), sql != "-- a\n(", "{sql}");
+        }
+        for sql in ["WITH a AS (SELECT 1) DELETE FROM t", "PRAGMA user_version", "SELECT 1; COMMIT"]
+        {
+            assert!(!only_reads(sql), "{sql}");
         }
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use super::authorizer::SqlWay;
-use super::coordinator::{Ran, Step, Ticket};
+use super::coordinator::{Ran, Request, Step, Ticket};
 use super::database::Shared;
 use super::error::SqlError;
 use super::rows::SqlOutcome;
@@ -34,6 +34,23 @@ pub(super) enum Payload {
     Batch(Vec<(String, Bindings)>),
     /// What is written right before the commit of a transaction.
     Commit(AlsoCommitted),
+}
+
+impl Payload {
+    /// Whether it may commit something by itself. What is written within a transaction is
+    /// committed by the end of that.
+    pub(super) fn may_commit(&self, request: &Request) -> bool {
+        match (request, self) {
+            (Request::Statement { .. }, Self::Execute { sql, .. } | Self::Exec { sql }) => {
+                !text::only_reads(sql)
+            }
+            (Request::Inside { .. }, Self::Execute { sql, .. } | Self::Exec { sql }) => {
+                text::has_control(sql)
+            }
+            (Request::Batch | Request::Commit { .. }, _) => true,
+            _ => false,
+        }
+    }
 }
 
 /// What the runtime writes into a transaction at its end, on its connection. It neither

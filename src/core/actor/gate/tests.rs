@@ -8,7 +8,7 @@ fn reply() -> Gate<&'static str> {
 
 /// Offers an output the way the machine does.
 fn offer<T>(gate: &mut Gate<T>, dirty: bool, output: T) -> Held<T> {
-    gate.hold(gate.required(dirty), output)
+    gate.hold_behind(gate.required(dirty), gate.required_statement(), output)
 }
 
 #[test]
@@ -155,9 +155,48 @@ fn in_mode_interval_a_failed_commit_fails_who_waits_and_the_gate_goes_on() {
     assert_eq!(gate.fence(false), Required::Pass);
 }
 
+#[test]
+fn an_output_waits_for_the_statements_that_were_asked_for_before_it_whatever_their_order() {
+    let mut gate = reply();
+    let (one, two) = (gate.begin_statement(), gate.begin_statement());
+    assert_eq!(offer(&mut gate, false, "a"), Held::Waits);
+    let three = gate.begin_statement();
+
+    assert_eq!(gate.end_statement(three), [""; 0]);
+    assert_eq!(gate.end_statement(two), [""; 0]);
+    assert_eq!(gate.end_statement(one), ["a"]);
+    assert_eq!(offer(&mut gate, false, "b"), Held::Leaves("b"));
+}
+
+#[test]
+fn an_output_may_have_to_wait_for_a_commit_and_for_a_statement() {
+    let mut gate = reply();
+    let statement = gate.begin_statement();
+    assert_eq!(offer(&mut gate, true, "a"), Held::Waits);
+    let commit = gate.begin(true);
+
+    assert_eq!(gate.durable(commit), [""; 0]);
+    assert_eq!(offer(&mut gate, false, "b"), Held::Waits);
+    assert_eq!(gate.end_statement(statement), ["a", "b"]);
+}
+
+#[test]
+fn in_mode_interval_only_who_asks_to_waits_for_a_statement() {
+    let mut gate = Gate::new(Durability::Interval);
+    let statement = gate.begin_statement();
+    assert_eq!(offer(&mut gate, false, "reply"), Held::Leaves("reply"));
+    assert_eq!(gate.hold_behind(Required::Pass, gate.last_statement(), "flush"), Held::Waits);
+
+    assert_eq!(gate.give_up_statement(statement), ["flush"]);
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Change,
+    /// A statement is asked for.
+    Ask,
+    /// One of the open statements ends.
+    End(usize),
     /// Begins a commit; with the state if it is dirty and this says so.
     Commit(bool),
     /// The oldest commit on its way becomes durable; skips that many.
@@ -174,6 +213,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..3u8).prop_map(Step::Durable),
         4 => Just(Step::Output),
         1 => Just(Step::Undo),
+        1 => Just(Step::Ask),
+        1 => (0..4usize).prop_map(Step::End),
     ]
 }
 
@@ -188,8 +229,10 @@ struct Model {
     commits: Vec<u32>,
     /// How many commits are durable.
     durable: usize,
-    /// Each output: the changes and the commits before it.
-    outputs: Vec<(u32, usize)>,
+    /// The statements that have not ended.
+    open: Vec<StatementNumber>,
+    /// Each output: the changes, the commits and the open statements before it.
+    outputs: Vec<(u32, usize, Vec<StatementNumber>)>,
     left: Vec<usize>,
 }
 
@@ -197,10 +240,12 @@ impl Model {
     /// Records that outputs left, and checks that nothing before them is undurable.
     fn leave(&mut self, outputs: impl IntoIterator<Item = usize>) {
         for output in outputs {
-            let (changes, commits) = self.outputs[output];
+            let (changes, commits, statements) = &self.outputs[output];
             let durable = self.commits[..self.durable].last().copied().unwrap_or(0);
-            assert!(changes <= durable, "output {output} reveals a lost change");
-            assert!(commits <= self.durable, "output {output} passed a commit on its way");
+            assert!(*changes <= durable, "output {output} reveals a lost change");
+            assert!(*commits <= self.durable, "output {output} passed a commit on its way");
+            let passed = statements.iter().find(|number| self.open.contains(number));
+            assert_eq!(passed, None, "output {output} passed a statement");
             self.left.push(output);
         }
     }
@@ -232,7 +277,8 @@ proptest! {
                 }
                 Step::Output => {
                     let output = model.outputs.len();
-                    model.outputs.push((model.changes, model.commits.len()));
+                    let before = (model.changes, model.commits.len(), model.open.clone());
+                    model.outputs.push(before);
                     match offer(&mut gate, model.carried < model.changes, output) {
                         Held::Waits => {}
                         Held::Leaves(output) => model.leave([output]),
@@ -241,7 +287,7 @@ proptest! {
                 }
                 Step::Undo if model.carried < model.changes => {
                     // The changes since the last commit of the state never were.
-                    for (changes, _) in &mut model.outputs {
+                    for (changes, ..) in &mut model.outputs {
                         *changes = (*changes).min(model.carried);
                     }
                     model.changes = model.carried;
@@ -249,7 +295,19 @@ proptest! {
                     model.leave(left);
                 }
                 Step::Undo => {}
+                Step::Ask => model.open.push(gate.begin_statement()),
+                Step::End(at) if at < model.open.len() => {
+                    let ended = model.open.remove(at);
+                    let left = gate.end_statement(ended);
+                    model.leave(left);
+                }
+                Step::End(_) => {}
             }
+        }
+
+        for ended in std::mem::take(&mut model.open) {
+            let left = gate.end_statement(ended);
+            model.leave(left);
         }
 
         if model.carried < model.changes {

@@ -75,7 +75,7 @@ fn a_stop_ends_the_waits_for_messages_and_no_more_begin() {
     let (_, completion, _) = queue.send_and_wait(delayed("a", 1_000), within(500), at(0)).unwrap();
     assert_eq!(queue.active_waits(), 1);
 
-    assert_eq!(queue.stop().wakes, [Wake::Aborted(waiter)]);
+    assert_eq!(queue.stop(at(0)).wakes, [Wake::Aborted(waiter)]);
 
     assert_eq!(queue.active_waits(), 0);
     let (late, change) = queue.receive(wanted(&[], 1, false), Patience::default(), at(0));
@@ -83,6 +83,42 @@ fn a_stop_ends_the_waits_for_messages_and_no_more_begin() {
     send(&mut queue, "b");
     assert_eq!(poll(&mut queue, wanted(&[], 1, false), at(0)).len(), 1);
     assert_eq!(queue.tick(at(500)).wakes, [Wake::TimedOut(completion)]);
+}
+
+#[test]
+fn what_comes_due_after_a_stop_is_an_alarm_that_has_passed() {
+    let mut queue = empty();
+    send(&mut queue, "ready");
+    drop(queue.send(delayed("before", 50), at(0)).unwrap());
+    drop(queue.send(delayed("after", 150), at(0)).unwrap());
+    drop(queue.send(delayed("long after", 9_000), at(0)).unwrap());
+    let alarm = |queue: &Queue| queue.alarm_ms(at(200).unix_ms);
+    assert_eq!(alarm(&queue), Some(at(9_000).unix_ms));
+
+    drop(queue.stop(at(100)));
+    drop(queue.send(message("late"), at(120)).unwrap());
+
+    assert_eq!(alarm(&queue), Some(at(150).unix_ms));
+    assert_eq!(ids(&poll(&mut queue, wanted(&["after"], 1, false), at(200))), [3]);
+    assert_eq!(alarm(&queue), Some(at(9_000).unix_ms), "somebody took it after all");
+}
+
+#[test]
+fn what_is_sent_after_a_stop_is_an_alarm_if_somebody_waited_for_it() {
+    for somebody in [false, true] {
+        let mut queue = empty();
+        send(&mut queue, "before");
+        if somebody {
+            drop(queue.receive(wanted(&["job"], 1, false), Patience::default(), at(0)).1);
+        }
+        drop(queue.stop(at(100)));
+        assert_eq!(queue.alarm_ms(at(200).unix_ms), None);
+
+        drop(queue.send(message("job"), at(150)).unwrap());
+
+        let sent = somebody.then_some(at(150).unix_ms);
+        assert_eq!(queue.alarm_ms(at(200).unix_ms), sent);
+    }
 }
 
 #[test]
@@ -197,6 +233,19 @@ fn a_wait_whose_message_was_thrown_away_while_it_was_read_may_be_over() {
     let change = queue.supply(waiter, vec![read(1)], at(60)).unwrap();
 
     assert_eq!(change.wakes, [Wake::TimedOut(waiter)]);
+}
+
+#[test]
+fn a_wait_that_was_given_up_ends_when_its_message_is_done_while_it_is_read() {
+    let mut queue = restarted(&["a"]);
+    let (waiter, _) = queue.receive(wanted(&[], 1, false), Patience::default(), at(0));
+    assert_eq!(queue.cancel(waiter), Change::default(), "its message is on its way");
+    drop(queue.complete_by_id(MessageId(1), "a", None, at(1)).unwrap());
+
+    let change = queue.supply(waiter, vec![read(1)], at(2)).unwrap();
+
+    assert_eq!((change.wakes, queue.active_waits()), (vec![Wake::Aborted(waiter)], 0));
+    assert_eq!(queue.send(message("b"), at(3)).unwrap().1.wakes, [], "nobody takes the next one");
 }
 
 #[test]

@@ -27,6 +27,24 @@ fn a_one_shot_is_tried_until_it_succeeds() {
 }
 
 #[test]
+fn an_attempt_that_another_one_may_follow_lets_nobody_sleep_through_its_end() {
+    let mut desk = Desk::new();
+    desk.shot(OneShot { trigger_at: T, retry: retry(2), ..shot("ring") }).unwrap();
+    let first = desk.take_one(T);
+    assert_eq!((desk.schedules.next_alarm(), desk.schedules.wake_at()), (None, Some(T)));
+
+    desk.finish(first.run, failed());
+    assert_eq!(desk.schedules.wake_at(), Some(T + 100));
+    let last = desk.take_one(T + 100);
+    assert_eq!(desk.schedules.wake_at(), None, "nothing follows the last one");
+
+    desk.finish(last.run, Ok(()));
+    desk.shot(OneShot { trigger_at: T + 100, ..shot("ring") }).unwrap();
+    desk.take_one(T + 100);
+    assert_eq!(desk.schedules.wake_at(), None, "nor one that runs at most once");
+}
+
+#[test]
 fn after_the_last_attempt_it_is_dead_and_can_be_brought_back() {
     let mut desk = Desk::new();
     let id = desk.shot(retried(T)).unwrap();

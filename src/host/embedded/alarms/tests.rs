@@ -116,6 +116,17 @@ fn a_type_that_nobody_runs_waits_for_its_registration() {
 }
 
 #[test]
+fn an_actor_that_is_gone_while_it_is_being_woken_is_not_tried_again() {
+    let mut alarms = alarms(vec![row(1, 10)]);
+    assert_eq!(woken(next(&mut alarms, 10)), [1]);
+
+    alarms.destroyed(number(1));
+    alarms.woken(number(1), false, 20);
+
+    assert_eq!((next(&mut alarms, 20), alarms.len()), (Next::Wait, 0));
+}
+
+#[test]
 fn one_that_cannot_be_woken_waits_ever_longer() {
     let mut alarms = alarms(vec![row(1, 0)]);
     let mut now = 0;
@@ -133,6 +144,20 @@ fn one_that_cannot_be_woken_waits_ever_longer() {
     alarms.woken(number(1), true, now);
     alarms.slept(number(1), id(), &name("clock"), Some(now));
     assert_eq!(woken(next(&mut alarms, now)), [1], "its failures are forgotten");
+}
+
+#[test]
+fn what_a_later_generation_says_is_newer_than_the_answer_for_one_that_broke() {
+    let mut alarms = alarms(Vec::new());
+    let first = alarms.ask(number(1));
+    let second = alarms.ask(number(1));
+    assert!(!alarms.is_news(number(1), first), "the second one broke later");
+    assert!(alarms.is_news(number(1), second) && !alarms.is_news(number(1), second));
+
+    let question = alarms.ask(number(1));
+    alarms.slept(number(1), id(), &name("clock"), Some(50));
+    assert!(!alarms.is_news(number(1), question));
+    assert_eq!(next(&mut alarms, 10), Next::WaitUntil(50));
 }
 
 #[test]
