@@ -79,6 +79,21 @@ export declare class CoreRegistry {
   close(): boolean
 }
 
+/**
+ * What an actor changes over several turns, all or nothing. One that is dropped is rolled
+ * back.
+ */
+export declare class JsActorStateTransaction {
+  /** Whether it is open. */
+  isOpen(): boolean
+  /** Keys and values as it sees and changes them. */
+  kv(): Kv
+  /** Messages, to send, complete and give back with it. */
+  queue(): Queue
+  /** Schedules as it sees and changes them. */
+  schedule(): Schedule
+}
+
 /** The database of one actor. */
 export declare class JsNativeDatabase {
   /** Counters of the database; none are kept. */
@@ -171,6 +186,12 @@ export declare function awaitFlushed(context: ActorContext, ticket: number): voi
 
 /** Settles `ticket` when what is asked for here is durable, or was dropped. */
 export declare function awaitSave(context: ActorContext, immediate: boolean, maxWaitMs: number, ticket: number): void
+
+/**
+ * Saves an encoded state, and settles `ticket` when that is durable. While a state
+ * transaction is open it waits for its end.
+ */
+export declare function awaitSaved(context: ActorContext, state: Uint8Array | undefined | null, ticket: number): void
 
 /**
  * Settles `ticket` with one byte when the tracked work has ended: 1, or 0 when
@@ -674,6 +695,44 @@ export declare function sqlTransactionExecute(transaction: JsSqliteTransaction, 
 
 /** A turn in which [`sql_in_turn`] was called has ended. */
 export declare function sqlTurnEnded(database: JsNativeDatabase): void
+
+/**
+ * Begins a state transaction that may take `timeout_ms`, and settles `ticket` when it is
+ * open: no other is open then.
+ */
+export declare function stateTransactionBegin(context: ActorContext, timeoutMs: number | undefined | null, ticket: number): JsActorStateTransaction
+
+/** Begins the statements of a transaction and settles `ticket` when they have. */
+export declare function stateTransactionBeginSql(transaction: JsActorStateTransaction, ticket: number): void
+
+/**
+ * Commits, with the encoded state if it is given, and settles `ticket` when that is
+ * durable; returns the number of the commit. `covers_state` says that there is no other
+ * state to save, and lifts the budget of the contract. Throws why nothing of it was
+ * committed.
+ */
+export declare function stateTransactionCommit(transaction: JsActorStateTransaction, state: Uint8Array | undefined | null, coversState: boolean, ticket: number): number
+
+/** Settles `ticket` when it ends: with an error when nobody asked for that. */
+export declare function stateTransactionEnded(transaction: JsActorStateTransaction, ticket: number): void
+
+/**
+ * Runs a text of statements and settles `ticket` with the packed outcome of the last one
+ * that has columns.
+ */
+export declare function stateTransactionExec(transaction: JsActorStateTransaction, sql: string, ticket: number): void
+
+/**
+ * Runs one statement and settles `ticket` with its packed outcome. `budgeted` counts it
+ * against the budget of the contract.
+ */
+export declare function stateTransactionExecute(transaction: JsActorStateTransaction, sql: string, bindings: Uint8Array | undefined | null, budgeted: boolean, ticket: number): void
+
+/** Runs statements here and now, through a room as `sql_in_turn` does. */
+export declare function stateTransactionNow(transaction: JsActorStateTransaction, sql: string, room: Buffer, bound: number): number | Buffer
+
+/** Ends it without its changes and settles `ticket` when its statements are undone. */
+export declare function stateTransactionRollBack(transaction: JsActorStateTransaction, ticket: number): void
 
 /**
  * Moves the clock of a trial to the next deadline within `limit` milliseconds and wakes

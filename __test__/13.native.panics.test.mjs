@@ -66,6 +66,7 @@ describe("a panic", () => {
     const kv = context.kv();
     const sql = context.sql();
     const transaction = native.sqlTransaction(sql, "none");
+    const whole = native.stateTransactionBegin(context, null, 1);
     const schedule = context.schedule();
     const messages = context.queue();
     const message = native.queueMessage(messages, 1, "x", none, 0, 1, true);
@@ -77,6 +78,7 @@ describe("a panic", () => {
       admit: () => native.admit(1),
       awaitDestroyed: () => native.awaitDestroyed(context, 1),
       awaitFlushed: () => native.awaitFlushed(context, 1),
+      awaitSaved: () => native.awaitSaved(context, none, 1),
       awaitSave: () => native.awaitSave(context, true, -1, 1),
       awaitTrackedWork: () => native.awaitTrackedWork(context, 1, true),
       beginSleep: () => native.beginSleep(1, 1, 1),
@@ -145,6 +147,15 @@ describe("a panic", () => {
       scheduleOnce: () => native.scheduleOnce(schedule, 1, true, "a", none, null, 1),
       setRunWake: () => native.setRunWake(context, null, 1),
       setLogSink: () => native.setLogSink(1, null),
+      stateTransactionBegin: () => native.stateTransactionBegin(context, null, 1),
+      stateTransactionBeginSql: () => native.stateTransactionBeginSql(whole, 1),
+      stateTransactionCommit: () => native.stateTransactionCommit(whole, none, true, 1),
+      stateTransactionEnded: () => native.stateTransactionEnded(whole, 1),
+      stateTransactionExec: () => native.stateTransactionExec(whole, "SELECT 1", 1),
+      stateTransactionExecute: () =>
+        native.stateTransactionExecute(whole, "SELECT 1", null, true, 1),
+      stateTransactionNow: () => native.stateTransactionNow(whole, "SELECT 1", Buffer.alloc(64), 0),
+      stateTransactionRollBack: () => native.stateTransactionRollBack(whole, 1),
       storedState: () => native.storedState(1),
       sqlBatch: () => native.sqlBatch(sql, ["SELECT 1"], [none], true, 1),
       sqlBegin: () => native.sqlBegin(sql, null, null, 1),
@@ -160,6 +171,11 @@ describe("a panic", () => {
       submit: () => native.submit(1, "{}", "a", none, 2, 1, false),
       take: () => native.take(1),
       ActorContext: undefined,
+      JsActorStateTransaction: undefined,
+      "JsActorStateTransaction#isOpen": () => whole.isOpen(),
+      "JsActorStateTransaction#kv": () => whole.kv(),
+      "JsActorStateTransaction#queue": () => whole.queue(),
+      "JsActorStateTransaction#schedule": () => whole.schedule(),
       JsNativeDatabase: undefined,
       JsSqliteTransaction: undefined,
       "JsNativeDatabase#metrics": () => sql.metrics(),

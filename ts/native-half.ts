@@ -19,6 +19,7 @@ import {
   type Hold,
   type HostHandle,
   isBinding,
+  type JsActorStateTransaction,
   type JsNativeDatabase,
   type JsSqliteTransaction,
   type Kv,
@@ -40,6 +41,7 @@ import {
   type Stop,
   type Target,
   type Trial,
+  transactions,
   unbridged,
 } from "./native";
 import { once } from "./native/once";
@@ -54,6 +56,7 @@ export type {
   CrashPoint,
   Hold,
   HostHandle as Host,
+  JsActorStateTransaction as NativeStateTransaction,
   JsNativeDatabase as NativeDatabase,
   JsSqliteTransaction as NativeTransaction,
   Kv as NativeKv,
@@ -85,6 +88,7 @@ export {
   once,
   packNamed,
   packPositional,
+  transactions,
   unbridged,
 };
 

@@ -7,6 +7,8 @@
 //! 2. A call writes everything or nothing, together with whatever else its turn
 //!    changes; its future resolves when that is durable.
 //! 3. Limits are checked for all entries before any is written, on writing only.
+//! 4. Within a transaction a call changes what the transaction will change, resolves at
+//!    once, and is seen by the transaction alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use super::actor::Actor;
 use super::actor::rows::{Readable, Rows};
 use super::behavior::Reply;
 use super::context::ActorContext;
+use super::transaction::StateTransaction;
 use crate::error::{Coded, ErrorCode, Result};
 use crate::store::{KeyRange, KvQuery, RowOp};
 
@@ -70,24 +73,40 @@ pub type Entries = Vec<(Bytes, Bytes)>;
 
 /// A handle on the keys and values of one generation. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct ActorKv(Arc<Actor>);
+pub struct ActorKv(Arc<Actor>, Option<StateTransaction>);
 
 impl ActorContext {
     /// The author's keys and values.
     pub fn kv(&self) -> ActorKv {
-        ActorKv(Arc::clone(&self.0))
+        ActorKv(Arc::clone(&self.0), None)
     }
 }
 
 impl ActorKv {
+    /// A handle through which a transaction changes them.
+    pub(super) fn within(actor: Arc<Actor>, transaction: StateTransaction) -> Self {
+        Self(actor, Some(transaction))
+    }
+
     /// The values of `keys`, in their order, `None` for those that are not there.
     ///
     /// # Errors
     ///
     /// `storage/*`, or why the generation ended.
     pub fn get(&self, keys: Vec<Bytes>) -> BoxFuture<'static, Result<Vec<Option<Bytes>>>> {
+        let changes = match self.changes() {
+            Ok(changes) => changes,
+            Err(error) => return futures::future::ready(Err(error)).boxed(),
+        };
         self.read(move |rows| match rows {
-            Readable::Store(store) => store.kv_get(keys).map(|found| Ok(found?)).boxed(),
+            Readable::Store(store) => async move {
+                let mut found = store.kv_get(keys.clone()).await?;
+                for (key, value) in keys.iter().zip(&mut found) {
+                    overlay(&changes, key, value);
+                }
+                Ok(found)
+            }
+            .boxed(),
             Readable::Unstored(ops) => {
                 let entries = replay(&ops);
                 let found = keys.iter().map(|key| entries.get(key).cloned()).collect();
@@ -102,8 +121,22 @@ impl ActorKv {
     ///
     /// `storage/*`, or why the generation ended.
     pub fn list(&self, query: KvQuery) -> BoxFuture<'static, Result<Entries>> {
+        let changes = match self.changes() {
+            Ok(changes) => changes,
+            Err(error) => return futures::future::ready(Err(error)).boxed(),
+        };
         self.read(move |rows| match rows {
-            Readable::Store(store) => store.kv_list(query).map(|found| Ok(found?)).boxed(),
+            Readable::Store(store) if changes.is_empty() => {
+                store.kv_list(query).map(|found| Ok(found?)).boxed()
+            }
+            Readable::Store(store) => async move {
+                // What the transaction deletes makes room below the limit.
+                let all = KvQuery { range: query.range.clone(), reverse: false, limit: None };
+                let mut entries = store.kv_list(all).await?.into_iter().collect();
+                apply(&changes, &mut entries);
+                Ok(select(entries, &query))
+            }
+            .boxed(),
             Readable::Unstored(ops) => {
                 futures::future::ready(Ok(select(replay(&ops), &query))).boxed()
             }
@@ -148,6 +181,9 @@ impl ActorKv {
         if ops.is_empty() {
             return futures::future::ready(Ok(())).boxed();
         }
+        if let Some(transaction) = &self.1 {
+            return futures::future::ready(transaction.write_kv(ops)).boxed();
+        }
         let (reply, outcome) = Reply::channel();
         self.0.write_rows(Rows { ops, in_memory: false }, reply);
         outcome.boxed()
@@ -157,8 +193,21 @@ impl ActorKv {
         &self,
         read: impl FnOnce(Readable) -> BoxFuture<'static, Result<T>> + Send + 'static,
     ) -> BoxFuture<'static, Result<T>> {
-        let rows = self.0.readable_rows();
-        async move { read(rows.await?).await }.boxed()
+        match &self.1 {
+            Some(_) => {
+                let rows = self.0.stored_rows();
+                async move { read(rows.await?).await }.boxed()
+            }
+            None => {
+                let rows = self.0.readable_rows();
+                async move { read(rows.await?).await }.boxed()
+            }
+        }
+    }
+
+    /// What the transaction of this handle will change.
+    fn changes(&self) -> Result<Vec<RowOp>> {
+        self.1.as_ref().map_or_else(|| Ok(Vec::new()), StateTransaction::kv_changes)
     }
 }
 
@@ -175,6 +224,12 @@ fn check(key: &Bytes, value: &Bytes) -> Result<(), KvError> {
 /// What changes from nothing come to.
 fn replay(ops: &[RowOp]) -> BTreeMap<Bytes, Bytes> {
     let mut entries = BTreeMap::new();
+    apply(ops, &mut entries);
+    entries
+}
+
+/// Makes changes.
+fn apply(ops: &[RowOp], entries: &mut BTreeMap<Bytes, Bytes>) {
     for op in ops {
         match op {
             RowOp::PutKv { key, value } => {
@@ -187,7 +242,18 @@ fn replay(ops: &[RowOp]) -> BTreeMap<Bytes, Bytes> {
             _ => {}
         }
     }
-    entries
+}
+
+/// Makes of the value of a key what changes make of it.
+fn overlay(ops: &[RowOp], key: &Bytes, value: &mut Option<Bytes>) {
+    for op in ops {
+        match op {
+            RowOp::PutKv { key: put, value: new } if put == key => *value = Some(new.clone()),
+            RowOp::DeleteKv(deleted) if deleted == key => *value = None,
+            RowOp::DeleteKvRange(range) if range.contains(key) => *value = None,
+            _ => {}
+        }
+    }
 }
 
 fn select(entries: BTreeMap<Bytes, Bytes>, query: &KvQuery) -> Entries {

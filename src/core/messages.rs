@@ -8,6 +8,8 @@
 //!    handed out when its delivery is.
 //! 3. A message ends once: by [`ReceivedMessage::complete`] or by
 //!    [`ReceivedMessage::release`].
+//! 4. Within a transaction a send and an end change what the transaction will change, and
+//!    are answered at once.
 
 mod told;
 
@@ -26,13 +28,14 @@ use super::queue::{
     Change, Delivery, Moment, Names, NewMessage, Patience, Queue, QueueError, Sent, WaiterId, Want,
     Wanted,
 };
+use super::transaction::StateTransaction;
 use crate::error::Result;
 use crate::store::{DeadLetter, MessageId};
 use crate::time::Duration;
 
 /// A handle on the queue of one generation. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct ActorQueue(Arc<Actor>);
+pub struct ActorQueue(Arc<Actor>, Option<StateTransaction>);
 
 /// Which messages are received, and how.
 #[derive(Clone, Debug)]
@@ -65,7 +68,12 @@ impl Until {
 
 impl ActorQueue {
     pub(super) fn new(actor: Arc<Actor>) -> Self {
-        Self(actor)
+        Self(actor, None)
+    }
+
+    /// A handle through which a transaction sends, completes and gives back.
+    pub(super) fn within(actor: Arc<Actor>, transaction: StateTransaction) -> Self {
+        Self(actor, Some(transaction))
     }
 
     /// Sends a message.
@@ -75,7 +83,9 @@ impl ActorQueue {
     /// [`QueueError`] when it is refused, `actor/stopping` or `storage/*` when it could
     /// not be stored.
     pub fn send(&self, message: NewMessage) -> BoxFuture<'static, Result<Sent>> {
-        self.change(|queue, at| queue.send(message, at))
+        let (reply, outcome) = Reply::channel();
+        self.send_told(message, reply);
+        outcome.boxed()
     }
 
     /// Sends a message and waits for the response of whoever completes it. The message
@@ -111,7 +121,7 @@ impl ActorQueue {
         let actor = Arc::clone(&self.0);
         async move {
             let deliveries = received.await?.unwrap_or_default();
-            let message = |delivery| ReceivedMessage::new(Arc::clone(&actor), delivery);
+            let message = |delivery| ReceivedMessage::new(Arc::clone(&actor), None, delivery);
             Ok(deliveries.into_iter().map(message).collect())
         }
         .boxed()
@@ -159,6 +169,10 @@ impl ActorQueue {
         expected_name: String,
         response: Option<Bytes>,
     ) -> BoxFuture<'static, Result<bool>> {
+        if let Some(transaction) = &self.1 {
+            let done = transaction.complete_by_id(id, expected_name, response);
+            return std::future::ready(done).boxed();
+        }
         self.change(move |queue, at| queue.complete_by_id(id, &expected_name, response, at))
     }
 
@@ -288,14 +302,16 @@ impl Drop for Wait {
 #[derive(Debug)]
 pub struct ReceivedMessage {
     actor: Arc<Actor>,
+    /// What it ends with, if not at once.
+    within: Option<StateTransaction>,
     delivery: Delivery,
     /// Set by the call that ends it (invariant 3), cleared when that one fails.
     is_over: Arc<AtomicBool>,
 }
 
 impl ReceivedMessage {
-    fn new(actor: Arc<Actor>, delivery: Delivery) -> Self {
-        Self { actor, delivery, is_over: Arc::default() }
+    fn new(actor: Arc<Actor>, within: Option<StateTransaction>, delivery: Delivery) -> Self {
+        Self { actor, within, delivery, is_over: Arc::default() }
     }
 
     /// What was received.

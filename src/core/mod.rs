@@ -15,5 +15,6 @@ pub mod schedule;
 pub mod spawner;
 pub mod sql;
 pub mod timers;
+pub mod transaction;
 pub mod warnings;
 pub mod workflow;

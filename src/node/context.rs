@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use napi::Env;
 use napi::bindgen_prelude::{BufferSlice, Either, Uint8Array};
 use napi_derive::napi;
@@ -20,9 +21,13 @@ use super::kv::{Kv, copied};
 use super::queue::Queue;
 use super::schedule::Schedule;
 use super::sql::JsNativeDatabase;
+use super::transaction::JsActorStateTransaction;
+use crate::core::behavior::StateDelta;
 use crate::core::context::ActorContext as CoreContext;
+use crate::core::transaction::DEFAULT_TIMEOUT;
 use crate::error::Result;
 use crate::ids::KeyPart;
+use crate::time::Duration;
 
 /// A part of an actor's key that is text.
 #[napi(object)]
@@ -218,6 +223,25 @@ impl ActorContext {
     }
 }
 
+/// Begins a state transaction that may take `timeout_ms`, and settles `ticket` when it is
+/// open: no other is open then.
+#[napi(catch_unwind)]
+pub fn state_transaction_begin(
+    context: &ActorContext,
+    timeout_ms: Option<f64>,
+    ticket: f64,
+) -> JsActorStateTransaction {
+    trip();
+    let (owner, opened) = context.inner.begin_state_transaction(timeout(timeout_ms));
+    settle_with(&context.hub, ticket, async move { opened.await.map(|()| None) });
+    JsActorStateTransaction::new(owner, Arc::clone(&context.hub))
+}
+
+/// The JavaScript half lets positive finite numbers through only.
+fn timeout(timeout_ms: Option<f64>) -> Duration {
+    timeout_ms.map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms.ceil() as u64))
+}
+
 /// A request as the contract's callers say it.
 fn save_options(options: Option<JsSaveOptions>) -> crate::core::actor::save_queue::SaveRequest {
     let immediate = options.as_ref().and_then(|options| options.immediate).unwrap_or(false);
@@ -232,6 +256,17 @@ pub fn await_save(context: &ActorContext, immediate: bool, max_wait_ms: f64, tic
     let inner = context.inner.clone();
     let request = save_request(immediate, max_wait_ms);
     settle(&context.hub, ticket, async move { inner.request_save_and_wait(request).await });
+}
+
+/// Saves an encoded state, and settles `ticket` when that is durable. While a state
+/// transaction is open it waits for its end.
+#[napi(catch_unwind)]
+pub fn await_saved(context: &ActorContext, state: Option<Uint8Array>, ticket: f64) {
+    trip();
+    let inner = context.inner.clone();
+    let state = state.map(|state| StateDelta::ActorState(Bytes::copy_from_slice(&state)));
+    let deltas = state.into_iter().collect();
+    settle(&context.hub, ticket, async move { inner.save_state(deltas).await });
 }
 
 /// Stores the state, as it is asked for now, and rows of the actor's workflow together, and

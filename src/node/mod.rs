@@ -41,6 +41,7 @@ mod schedule;
 mod sql;
 mod take;
 mod token;
+mod transaction;
 mod trial;
 mod yardstick;
 

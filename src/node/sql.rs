@@ -9,7 +9,7 @@
 //! 1. Values cross packed, in both directions, as `packing` says; what cannot be read is
 //!    refused and never guessed.
 
-mod packing;
+pub(super) mod packing;
 
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ use super::error::{invalid_argument, thrown};
 use super::guard::trip;
 use super::hub::Hub;
 use crate::core::sql::{ActorSql, ActorTransaction};
+use crate::error::Result;
 use crate::store::{BeginOptions, Bindings};
 use crate::time::Duration;
 
@@ -92,16 +93,26 @@ pub fn sql_in_turn<'env>(
     env: &'env Env,
     database: &JsNativeDatabase,
     sql: String,
-    mut room: BufferSlice<'env>,
+    room: BufferSlice<'env>,
     bound: u32,
 ) -> napi::Result<Either<u32, BufferSlice<'env>>> {
     trip();
+    through_room(env, room, bound, |bindings| {
+        let ran = database.inner.run_in_turn(&sql, bindings)?;
+        pack_cursor(ran.cursor, ran.wrote)
+    })
+}
+
+/// Reads bindings from a room, and puts there what `run` gives; see [`sql_in_turn`].
+pub(super) fn through_room<'env>(
+    env: &'env Env,
+    mut room: BufferSlice<'env>,
+    bound: u32,
+    run: impl FnOnce(&Bindings) -> Result<Vec<u8>>,
+) -> napi::Result<Either<u32, BufferSlice<'env>>> {
     let packed = room.get(..bound as usize).unwrap_or_default();
     let bindings = if bound == 0 { Bindings::None } else { read(env, packed)? };
-    let ran = database.inner.run_in_turn(&sql, &bindings);
-    let packed = ran
-        .and_then(|ran| pack_cursor(ran.cursor, ran.wrote))
-        .map_err(|error| thrown(env, error))?;
+    let packed = run(&bindings).map_err(|error| thrown(env, error))?;
     match (room.get_mut(..packed.len()), u32::try_from(packed.len())) {
         (Some(place), Ok(length)) => {
             place.copy_from_slice(&packed);
@@ -224,11 +235,11 @@ fn for_caller(database: &JsNativeDatabase, waits: bool) -> ActorSql {
     if waits { database.inner.for_who_waits() } else { database.inner.clone() }
 }
 
-fn read_given(env: &Env, packed: Option<&Uint8Array>) -> napi::Result<Bindings> {
+pub(super) fn read_given(env: &Env, packed: Option<&Uint8Array>) -> napi::Result<Bindings> {
     packed.map_or(Ok(Bindings::None), |packed| read(env, packed))
 }
 
-fn read(env: &Env, packed: &[u8]) -> napi::Result<Bindings> {
+pub(super) fn read(env: &Env, packed: &[u8]) -> napi::Result<Bindings> {
     unpack(packed)
         .ok_or_else(|| thrown(env, invalid_argument("params", "they are not packed as agreed")))
 }

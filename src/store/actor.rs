@@ -15,7 +15,7 @@ use super::rows::Home;
 use super::shared::SharedStore;
 use super::{
     ActorNumber, ActorRecord, ActorStore, CommitDone, DeadLetter, HistoryRow, KvQuery, MessageId,
-    StoreError, WriteBatch, kv, messages, rows, schedule,
+    SqlTransaction, StoreError, WriteBatch, kv, messages, rows, schedule,
 };
 use crate::ids::Generation;
 
@@ -186,6 +186,21 @@ impl ActorStore for Actor {
 
     fn commit(&self, batch: WriteBatch, done: CommitDone) {
         self.store.shared.files.commit(self.number, batch, Reply::new(done));
+    }
+
+    fn commit_with(
+        &self,
+        statements: SqlTransaction,
+        batch: WriteBatch,
+        done: CommitDone,
+    ) -> BoxFuture<'static, ()> {
+        match self.file() {
+            Some(file) => file.commit_with(statements, batch).map(done).boxed(),
+            None => {
+                done(Err(StoreError::Closed));
+                futures::future::ready(()).boxed()
+            }
+        }
     }
 
     fn rest(&self) -> BoxFuture<'static, Result<(), StoreError>> {

@@ -64,11 +64,11 @@ pub(super) fn get(
     number: ActorNumber,
     keys: &[Bytes],
 ) -> rusqlite::Result<Vec<Option<Bytes>>> {
-    // One moment for all keys.
-    let moment = sqlite.unchecked_transaction()?;
+    // One moment for all keys; an author's transaction that is open is one.
+    let moment = if sqlite.is_autocommit() { Some(sqlite.unchecked_transaction()?) } else { None };
     let values = {
         let mut query =
-            moment.prepare_cached("SELECT value FROM _gr_kv WHERE num = ?1 AND key = ?2")?;
+            sqlite.prepare_cached("SELECT value FROM _gr_kv WHERE num = ?1 AND key = ?2")?;
         keys.iter()
             .map(|key| {
                 let found = query.query_row(params![number.0, &key[..]], |row| row.get(0));
@@ -76,7 +76,9 @@ pub(super) fn get(
             })
             .collect::<rusqlite::Result<_>>()?
     };
-    moment.finish()?;
+    if let Some(moment) = moment {
+        moment.finish()?;
+    }
     Ok(values)
 }
 

@@ -282,7 +282,7 @@ pub(super) fn apply(
         QueueOp::Send { id, name, body, created_at_ms, available_at_ms } => {
             run(
                 "INSERT INTO _gr_queue_next (num, next_id) VALUES (?1, ?2)
-                 ON CONFLICT (num) DO UPDATE SET next_id = excluded.next_id",
+                 ON CONFLICT (num) DO UPDATE SET next_id = max(next_id, excluded.next_id)",
                 &[num, &(id.0 + 1)],
             )?;
             run(

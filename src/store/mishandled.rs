@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use super::mishaps::Ordeal;
 use super::{
     ActorFile, ActorRecord, ActorStore, ActorStoreRef, CommitDone, DeadLetter, HistoryRow, KvQuery,
-    MessageId, StoreError, WriteBatch,
+    MessageId, SqlTransaction, StoreError, WriteBatch,
 };
 use crate::ids::Generation;
 
@@ -26,6 +26,23 @@ struct Mishandled {
 impl ActorStore for Mishandled {
     fn commit(&self, batch: WriteBatch, done: CommitDone) {
         self.ordeal.meet(batch.fails_generation, done, |done| self.inner.commit(batch, done));
+    }
+
+    fn commit_with(
+        &self,
+        statements: SqlTransaction,
+        batch: WriteBatch,
+        done: CommitDone,
+    ) -> BoxFuture<'static, ()> {
+        let (fails_generation, given_up) = (batch.fails_generation, statements.clone());
+        let mut committing = None;
+        self.ordeal.meet(fails_generation, done, |done| {
+            committing = Some(self.inner.commit_with(statements, batch, done));
+        });
+        committing.unwrap_or_else(|| {
+            drop(given_up.roll_back());
+            futures::future::ready(()).boxed()
+        })
     }
 
     fn own_file(

@@ -83,7 +83,7 @@ pub use self::shared::SharedStore;
 pub use self::sql::{
     AlsoCommitted, BeginOptions, Bindings, CommitEnd, Ending, SqlCursor, SqlDatabase, SqlError,
     SqlHost, SqlOutcome, SqlRan, SqlReply, SqlRows, SqlSession, SqlTransaction, SqlTurn, SqlValue,
-    SqlWay, SqlWork, TurnConnection, UserSql, is_blank, touches_data,
+    SqlWay, SqlWork, TurnConnection, UserSql, ends_transaction, is_blank, touches_data,
 };
 pub use self::stats::StoreStats;
 pub use self::target::Existing;
@@ -320,6 +320,20 @@ pub trait ActorStore: Send + Sync + 'static {
     /// A batch that fails stops none behind it: whoever must not write past a
     /// failure waits for each answer, or revokes the generation.
     fn commit(&self, batch: WriteBatch, done: CommitDone);
+
+    /// Makes the changes of a batch together with the open transaction of the author's
+    /// statements, in the actor's file. What is returned has to be driven to its end;
+    /// otherwise as [`ActorStore::commit`].
+    fn commit_with(
+        &self,
+        statements: SqlTransaction,
+        batch: WriteBatch,
+        done: CommitDone,
+    ) -> BoxFuture<'static, ()> {
+        drop((statements, batch));
+        done(Err(StoreError::Closed));
+        futures::future::ready(()).boxed()
+    }
 
     /// Called when a generation has committed its last batch and heard its end: the place
     /// puts its books in order, so that whoever wakes the actor knows its alarm, and lets

@@ -21,6 +21,7 @@ mod sql;
 mod sql_outputs;
 mod start;
 mod stop;
+mod transactions;
 mod waits;
 mod work;
 mod workflow;

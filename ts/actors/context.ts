@@ -16,7 +16,9 @@ import { clockNow, dispatch, unbridged } from "../native-half";
 import { Messages } from "../queue";
 import type { Cron, Schedule } from "../schedule";
 import type { InTurn } from "../sql/in-turn";
-import type { Caller, SaveOptions } from "../types";
+import { transact } from "../transaction";
+import type { Transaction } from "../transaction/transaction";
+import type { ActorTransactionOptions, Caller, SaveOptions } from "../types";
 import { Clock } from "./clock";
 import type { Live } from "./live";
 import { written } from "./written";
@@ -166,6 +168,13 @@ export class Context {
     const request = new Request(input, init);
     await unlessAborted(leaves, request.signal);
     return fetch(request);
+  }
+
+  transaction<T>(
+    body: (tx: Transaction) => T | Promise<T>,
+    options?: ActorTransactionOptions,
+  ): Promise<T> {
+    return transact(this.#live, body, options, this.#call ?? this.#live);
   }
 
   keepAwake<T>(promise: Promise<T>): Promise<T> {

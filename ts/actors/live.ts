@@ -8,19 +8,30 @@
  *    for longer: once one was handed out, every save compares, and so does the last.
  */
 
-import { sameBytes } from "../codec";
+import { copy, sameBytes } from "../codec";
 import { encodeVersioned } from "../codec/versioned";
 import type { Definition } from "../definition";
 import type { ActorSpecifier } from "../errors";
 import { messageOf, RivetError } from "../errors";
 import { Keys } from "../kv";
 import { Logger, type Logging } from "../log";
-import { type Bag, dispatch, type NativeQueue } from "../native-half";
+import {
+  type Bag,
+  dispatch,
+  type NativeContext,
+  type NativeDatabase,
+  type NativeQueue,
+  type NativeSchedule,
+} from "../native-half";
 import type { Messages } from "../queue";
-import { Cron, Schedule, type Scheduling } from "../schedule";
+import { afterwards, Cron, Schedule, type Scheduling } from "../schedule";
 import { AuthorsDatabase } from "../sql/author";
 import { InTurn } from "../sql/in-turn";
 import { adopt, type Owner, seen } from "../state";
+import { Line, runTransaction } from "../transaction";
+import { merged } from "../transaction/draft";
+import { insideOf, refuseInside } from "../transaction/inside";
+import type { Transaction } from "../transaction/transaction";
 import { Context } from "./context";
 import { isOutdated, readStored } from "./stored";
 import { atTurnsEnd } from "./turn";
@@ -76,11 +87,17 @@ export class Live implements Owner {
   #kv: Keys | undefined;
   #database: AuthorsDatabase | undefined;
   #sql: InTurn | undefined;
+  #sqlNative: NativeDatabase | undefined;
   #schedule: Schedule | undefined;
   #cron: Cron | undefined;
   #queue: NativeQueue | undefined;
   /** The contexts that received messages and may receive more. */
   consumers: Set<Messages> | undefined;
+  /** The open transaction. Set by {@link openTransaction}, cleared by its end. */
+  transaction: Transaction | undefined;
+  #line: Line | undefined;
+  /** The encoded state when parts that cannot be watched were first seen beside a transaction. */
+  #besides: Uint8Array | undefined;
   /** A large state was warned of, once for the generation. */
   #warned = false;
 
@@ -123,36 +140,45 @@ export class Live implements Owner {
 
   /** The author's keys and values. */
   get kv(): Keys {
-    this.#kv ??= new Keys(() => this.bag.context.kv(), this);
+    this.#kv ??= new Keys(() => this.#outside("kv").kv(), this);
     return this.#kv;
   }
 
   /** The author's database. */
   get database(): AuthorsDatabase {
     const { database: provider, migrations: steps } = this.definition;
-    this.#database ??= new AuthorsDatabase({ provider, steps }, () => this.bag.context.sql(), this);
+    this.#database ??= new AuthorsDatabase(
+      { provider, steps },
+      () => this.#outside("db").sql(),
+      this,
+      (body, timeout) =>
+        runTransaction(this, (tx) => body(tx.raw), { timeout, includesState: true }),
+    );
     return this.#database;
   }
 
   /** Statements within the turn. */
   get sql(): InTurn {
-    this.#sql ??= new InTurn(() => this.bag.context.sql());
+    this.#sql ??= new InTurn(() => {
+      this.#sqlNative ??= this.bag.context.sql();
+      return this.#sqlNative;
+    });
     return this.#sql;
   }
 
   /** What it does once, later. */
   get schedule(): Schedule {
-    this.#schedule ??= new Schedule(this.#scheduling());
+    this.#schedule ??= new Schedule(this.#scheduling("schedule"));
     return this.#schedule;
   }
 
-  #scheduling(): Scheduling {
-    return { native: () => this.bag.context.schedule(), waits: (promise) => this.waits(promise) };
+  #scheduling(member: "schedule" | "cron"): Scheduling {
+    return { native: () => this.#laterNative(member), waits: (promise) => this.waits(promise) };
   }
 
   /** What it does again and again. */
   get cron(): Cron {
-    this.#cron ??= new Cron(this.#scheduling());
+    this.#cron ??= new Cron(this.#scheduling("cron"));
     return this.#cron;
   }
 
@@ -177,12 +203,20 @@ export class Live implements Owner {
 
   /** The state as the author sees it. */
   get state(): unknown {
+    const within = this.transaction?.includesState === true ? insideOf(this) : undefined;
+    if (within !== undefined) return within.state;
     this.#load();
     return seen(this.#root, this);
   }
 
   set state(value: unknown) {
+    const within = this.transaction?.includesState === true ? insideOf(this) : undefined;
+    if (within !== undefined) {
+      within.state = value;
+      return;
+    }
     this.#enabled();
+    this.permit();
     const root = adopt(value, this);
     this.change();
     this.#root = root;
@@ -197,7 +231,75 @@ export class Live implements Owner {
     return bytes;
   }
 
+  /** Who waits for the transactions of this generation. */
+  get line(): Line {
+    this.#line ??= new Line();
+    return this.#line;
+  }
+
+  /** The state as it is kept, for a copy. */
+  loaded(): unknown {
+    this.#load();
+    return this.#root;
+  }
+
+  openTransaction(transaction: Transaction): void {
+    this.transaction = transaction;
+    if (this.#exposed) this.#noteBesides();
+  }
+
+  closeTransaction(transaction: Transaction): void {
+    if (this.transaction !== transaction) return;
+    this.transaction = undefined;
+    this.#besides = undefined;
+  }
+
+  /** @throws `actor.state_transaction_conflict` when the state changed unnoticed since the open transaction began. */
+  checkUnchanged(): void {
+    if (this.#besides !== undefined && !sameBytes(this.#encoded(), this.#besides)) {
+      throw this.#conflict();
+    }
+  }
+
+  /** A transaction that commits puts its state in the place of this one. */
+  replace(state: unknown): void {
+    this.#root = merged(this.#root, copy(state, "state"));
+    this.#changed = false;
+    if (this.#announces || this.definition.hook("onStateChange") === undefined) return;
+    this.#announces = true;
+    atTurnsEnd(this);
+  }
+
+  #noteBesides(): void {
+    if (!this.#loaded) return;
+    // Bytes of their own: those of the encoder lie in a buffer that they would keep.
+    this.#besides = new Uint8Array(this.#encoded());
+  }
+
+  #conflict(): RivetError {
+    return new RivetError(
+      "actor",
+      "state_transaction_conflict",
+      "the state cannot be changed while a transaction of the actor is open: use tx.state in it",
+      { actor: this.specifier },
+    );
+  }
+
+  /** The native half for what a transaction has of its own. */
+  #outside(member: string): NativeContext {
+    refuseInside(this, member);
+    return this.bag.context;
+  }
+
+  /** The schedules; while a transaction is open what would change them waits for its end. */
+  #laterNative(member: string): NativeSchedule {
+    const native = this.#outside(member).schedule();
+    const { transaction } = this;
+    return transaction === undefined ? native : afterwards(native, transaction.over);
+  }
+
   permit(): void {
+    if (this.transaction !== undefined) throw this.#conflict();
     if (this.#announcing) {
       throw new RivetError(
         "actor",
@@ -239,6 +341,7 @@ export class Live implements Owner {
   suspect(): void {
     if (this.bag.stopped !== undefined) return;
     this.#exposed = true;
+    if (this.transaction !== undefined && this.#besides === undefined) this.#noteBesides();
     if (!this.#suspected) {
       this.#suspected = true;
       // An announcement that is due takes note itself.

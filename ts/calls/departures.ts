@@ -11,6 +11,7 @@
 import type { Live } from "../actors/live";
 import { isRivetErrorCode } from "../errors";
 import { clockwork, dispatch, onAbort, type Stop } from "../native-half";
+import { insideOf } from "../transaction/inside";
 import type { Ends } from "./awaited";
 import type { Call } from "./call";
 
@@ -65,6 +66,9 @@ const queues = new WeakMap<Live, Promise<void>>();
  * for at once. Rejects where that was lost.
  */
 export function mayLeave(live: Live, call: Call | undefined): Promise<void> | undefined {
+  const within = insideOf(live);
+  // Whatever waits outside goes its own way: it may leave before the transaction ends.
+  if (within !== undefined) return within.left();
   // What cannot be watched may have changed since the last commit.
   if (live.definition.options.durability === "reply") live.recheck();
   const gate = behind(call?.statementsEnded(), () => dispatch.gate(live.bag))?.catch(

@@ -33,6 +33,7 @@ import type { Messages } from "../queue";
 import type { Awaited } from "../queue/circles";
 import { runSend, SEND, type SendArguments } from "../queue/send";
 import { validate } from "../schema";
+import { insideOf } from "../transaction/inside";
 import { awaited, type Ends, passed, through } from "./awaited";
 import { Call, MAX_DEPTH } from "./call";
 import { Departures, mayLeave, unlessAborted } from "./departures";
@@ -96,7 +97,7 @@ export class Reach {
     if (stop?.aborted) return Promise.reject(stop.reason);
     const { host, live } = origin;
     const gate =
-      live === undefined || isSelf(this.#reached.target, live)
+      live === undefined || (isSelf(this.#reached.target, live) && insideOf(live) === undefined)
         ? undefined
         : mayLeave(live, origin.call);
     if (typeof host !== "function" && gate === undefined && this.#departures.none) {

@@ -82,10 +82,16 @@ const methods = {
   },
   async saveState(this: ActorContext, delta: { state?: Uint8Array }): Promise<void> {
     const bag = bagOf(this);
-    if (bag.stopped !== undefined || native.commit(bag.actor, delta.state ?? null) < 0) {
+    if (bag.stopped !== undefined) {
       throw toBridge({ group: "actor", code: "stopping", message: "actor is stopping" });
     }
-    const start = (ticket: number) => native.awaitFlushed(this, ticket);
+    const state = delta.state ?? null;
+    const begun = native.commit(bag.actor, state) >= 0;
+    const start = (ticket: number) => {
+      if (begun) native.awaitFlushed(this, ticket);
+      // Where a state transaction is open, it waits for the end of that.
+      else native.awaitSaved(this, state, ticket);
+    };
     await bag.home.tickets.wait(start, { bridged: true });
   },
   async saveStateAndWorkflowBatch(

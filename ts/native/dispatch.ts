@@ -14,6 +14,7 @@ import "./kv.js";
 import type { FireInfo } from "./schedule.js";
 import "./schedule.js";
 import "./sql.js";
+import "./transaction.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { fromRecord, readRecord } from "./errors.js";
 import { flushAtExit } from "./exit.js";

@@ -11,6 +11,7 @@ import { once } from "./once.js";
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
 export {
   ActorContext,
+  type JsActorStateTransaction,
   type JsNativeDatabase,
   type JsSqliteTransaction,
   type Kv,
@@ -74,6 +75,7 @@ export {
 } from "./sql-values.js";
 export { OpenStatements } from "./statements.js";
 export { CancellationToken } from "./token.js";
+export * as transactions from "./transaction.js";
 export type { CrashPoint, Trial } from "./trial.js";
 
 /**

@@ -8,7 +8,7 @@
  */
 import { Kv, kvDelete, kvDeleteRange, kvGet, kvList, kvPut } from "../../index.js";
 import { toBridge } from "./errors.js";
-import { bagOf } from "./owner.js";
+import { bagOf, wrote } from "./owner.js";
 
 /** A key and its value. */
 export interface KvEntry {
@@ -125,7 +125,7 @@ function read(kv: Kv, start: (ticket: number) => void): Promise<Uint8Array | nul
 function write(kv: Kv, start: (ticket: number) => void): Promise<unknown> {
   const bag = bagOf(kv);
   const written = bag.home.tickets.wait(start, { bridged: true });
-  bag.home.turns.wrote(bag);
+  wrote(kv);
   return written;
 }
 

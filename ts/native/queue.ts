@@ -28,7 +28,7 @@ import {
   queueWaitAvailable,
 } from "../../index.js";
 import { toBridge, unbridged } from "./errors.js";
-import { bagOf, belongsTo } from "./owner.js";
+import { bagOf, belongsTo, wrote } from "./owner.js";
 
 /** What is wanted of a queue. */
 export interface QueueReceiveOptions {
@@ -345,7 +345,7 @@ export async function deleteDead(queue: Queue, id: number): Promise<boolean> {
 function write(queue: Queue, start: (ticket: number) => void): Promise<Uint8Array | null> {
   const bag = bagOf(queue);
   const written = bag.home.tickets.wait(start, { bridged: true });
-  bag.home.turns.wrote(bag);
+  wrote(queue);
   return written;
 }
 

@@ -24,7 +24,7 @@ import {
   setRunWake,
 } from "../../index.js";
 import { unpack } from "./kv.js";
-import { bagOf, belongsTo } from "./owner.js";
+import { bagOf, belongsTo, wrote } from "./owner.js";
 
 /** Why a schedule has an action run. */
 export interface FireInfo {
@@ -271,7 +271,7 @@ function change(
 ): Promise<Uint8Array | null> {
   const bag = bagOf(object);
   const changed = bag.home.tickets.wait(start, { bridged: true });
-  bag.home.turns.wrote(bag);
+  wrote(object);
   return changed;
 }
 

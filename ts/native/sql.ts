@@ -127,7 +127,7 @@ const databaseMethods = {
     sql: string,
     params?: readonly JsBindParam[] | null,
   ): Promise<SqlResult> {
-    return this.executePacked(sql, packed(params));
+    return this.executePacked(sql, packedParams(params));
   },
   async query(
     this: JsNativeDatabase,
@@ -148,7 +148,7 @@ const databaseMethods = {
     statements: readonly JsSqlStatement[],
   ): Promise<SqlResult[]> {
     const texts = statements.map(({ sql }) => sql);
-    const bindings = statements.map(({ params }) => packed(params) ?? NOTHING_BOUND);
+    const bindings = statements.map(({ params }) => packedParams(params) ?? NOTHING_BOUND);
     const start = (ticket: number) => sqlBatch(this, texts, bindings, false, ticket);
     return unpackResults(await wait(this, start));
   },
@@ -205,7 +205,7 @@ const transactionMethods = {
     sql: string,
     params?: readonly JsBindParam[] | null,
   ): Promise<SqlResult> {
-    return this.executePacked(sql, packed(params));
+    return this.executePacked(sql, packedParams(params));
   },
   async commit(this: JsSqliteTransaction): Promise<void> {
     await wait(this, (ticket) => sqlTransactionEnd(this, true, ticket));
@@ -247,7 +247,8 @@ async function wait(owned: object, start: (ticket: number) => void): Promise<Uin
   }
 }
 
-function packed(params: readonly JsBindParam[] | null | undefined): Uint8Array | null {
+/** Bindings as `sql-values` packs them. */
+export function packedParams(params: readonly JsBindParam[] | null | undefined): Uint8Array | null {
   return packPositional((params ?? []).map(bound));
 }
 

@@ -116,6 +116,16 @@ export class Turns {
     return commit;
   }
 
+  /** A state transaction commits everything that there is to save. */
+  committing(bag: ActorBag, commit: number): void {
+    bag.dirty = false;
+    bag.wrote = false;
+    if (commit > bag.durable) bag.inFlight = commit;
+    bag.held?.settleFor(commit);
+    bag.held?.release(bag.durable);
+    this.#settleHold(bag);
+  }
+
   /** Rows go by themselves where the state is asked for. */
   #commitRows(bag: ActorBag): number {
     const commit = this.#native.commitRows(bag.actor);

@@ -17,6 +17,7 @@ import { decode } from "../codec";
 import { describe } from "../definition/keys";
 import { invalidArgument, isRivetErrorCode, messageOf, RivetError } from "../errors";
 import { messages, type NativeQueue, type Received } from "../native-half";
+import { refuseInside } from "../transaction/inside";
 import type { QueueMessage, SentQueueMessage } from "../types";
 import { type Awaited, type Party, unlessCircular } from "./circles";
 import { Dead } from "./dead";
@@ -70,6 +71,7 @@ export class Messages implements Holder, Party {
   }
 
   get native(): NativeQueue {
+    refuseInside(this.live, "queue");
     this.#native ??= this.live.queue;
     return this.#native;
   }

@@ -69,6 +69,17 @@ export class Message implements OpenQueueMessage<string, unknown, unknown> {
     message.#holder.note(message, false);
   }
 
+  /** It goes on, because what ended it was undone. */
+  static reopened(message: Message): void {
+    message.#isOver = false;
+    message.#holder.note(message, true);
+  }
+
+  /** @throws `queue.already_completed` */
+  static checkOpen(message: Message): void {
+    if (message.#isOver) throw alreadyCompleted();
+  }
+
   #end(end: () => Promise<void>): Promise<void> {
     return written(() => this.#endOnce(end));
   }

@@ -129,6 +129,30 @@ export class Cron implements ActorCron {
   }
 }
 
+/** What of the native half changes something. */
+const changes: ReadonlySet<PropertyKey> = new Set([
+  "after",
+  "at",
+  "cancel",
+  "cronSet",
+  "cronEvery",
+  "cronDelete",
+  "deadRetry",
+  "deadDelete",
+]);
+
+/** The same schedules, whose changes begin when `over` has resolved. */
+export function afterwards(native: NativeSchedule, over: Promise<void>): NativeSchedule {
+  return new Proxy(native, {
+    get(target, key) {
+      const method: unknown = Reflect.get(target, key);
+      if (typeof method !== "function") return method;
+      if (!changes.has(key)) return method.bind(target);
+      return (...args: unknown[]) => over.then(() => Reflect.apply(method, target, args));
+    },
+  });
+}
+
 /** Makes a change, as {@link run} does. */
 function change<T>(
   scheduling: Scheduling,

@@ -12,7 +12,7 @@ import { type ActorSpecifier, RivetError } from "../errors";
 import type { NativeDatabase, OpenStatements } from "../native-half";
 import type { DatabaseProvider, Migration, RawAccess } from "../types";
 import { migrations } from "./migrations";
-import { Database } from "./raw";
+import { Database, type WithState } from "./raw";
 
 /** How long the making of a schema may take, in milliseconds. */
 const MIGRATION_TIMEOUT = 5 * 60_000;
@@ -29,9 +29,14 @@ export class AuthorsDatabase {
   #client: unknown;
   #made = false;
 
-  constructor(declared: Declared, native: () => NativeDatabase, waiter: Waiter) {
+  constructor(
+    declared: Declared,
+    native: () => NativeDatabase,
+    waiter: Waiter,
+    withState: WithState,
+  ) {
     this.#declared = declared;
-    this.#raw = new Database(native, waiter);
+    this.#raw = new Database(native, waiter, withState);
   }
 
   /**
@@ -39,21 +44,29 @@ export class AuthorsDatabase {
    * client costs something to make, as with an ORM (2).
    */
   client(actor: ActorSpecifier, asker?: () => OpenStatements): unknown {
-    const { provider } = this.#declared;
-    if (provider === undefined) {
-      throw new RivetError(
-        "actor",
-        "database_not_configured",
-        "this actor has no database: give it db of greenroom/db",
-        { actor, public: true },
-      );
-    }
+    const provider = this.#provider(actor);
     if (!this.#made) {
       this.#client = provider.createClient(this.#raw);
       this.#made = true;
     }
     const isPlain = this.#client === this.#raw;
     return isPlain && asker !== undefined ? this.#raw.of(asker()) : this.#client;
+  }
+
+  /** What `tx.db` is, on the statements of a transaction. */
+  within(raw: RawAccess, actor: ActorSpecifier): unknown {
+    return this.#provider(actor).createClient(raw);
+  }
+
+  #provider(actor: ActorSpecifier): DatabaseProvider<unknown> {
+    const { provider } = this.#declared;
+    if (provider !== undefined) return provider;
+    throw new RivetError(
+      "actor",
+      "database_not_configured",
+      "this actor has no database: give it db of greenroom/db",
+      { actor, public: true },
+    );
   }
 
   /** Makes the schema (1). */

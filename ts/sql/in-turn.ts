@@ -14,11 +14,13 @@ import { checkArguments } from "./arguments";
 import { sqlError } from "./errors";
 import { objectOf, plainCell } from "./raw";
 
-export class InTurn implements ActorSql {
-  readonly #open: () => NativeDatabase;
-  #native: NativeDatabase | undefined;
+/** What runs statements at once: the database, or a transaction. */
+type Runner = Pick<NativeDatabase, "execInTurn">;
 
-  constructor(open: () => NativeDatabase) {
+export class InTurn implements ActorSql {
+  readonly #open: () => Runner;
+
+  constructor(open: () => Runner) {
     this.#open = open;
   }
 
@@ -28,8 +30,7 @@ export class InTurn implements ActorSql {
     }
     const checked = checkArguments(bindings, "sql.exec()");
     try {
-      this.#native ??= this.#open();
-      return new Cursor<TRow>(this.#native.execInTurn(query, checked));
+      return new Cursor<TRow>(this.#open().execInTurn(query, checked));
     } catch (thrown) {
       throw sqlError(thrown);
     }

@@ -9,13 +9,7 @@
 import type { Waiter } from "../actors/waiter";
 import { checkKeys, describe } from "../definition/keys";
 import { checkedArgument, invalidArgument, RivetError } from "../errors";
-import type {
-  NativeDatabase,
-  NativeTransaction,
-  OpenStatements,
-  SqlCell,
-  SqlResult,
-} from "../native-half";
+import type { NativeDatabase, OpenStatements, SqlCell, SqlResult } from "../native-half";
 import type { RawAccess, TransactionOptions } from "../types";
 import { packArguments, packList } from "./arguments";
 import { sqlError } from "./errors";
@@ -24,7 +18,7 @@ import { sqlError } from "./errors";
 type Runner = Pick<NativeDatabase, "executePacked" | "exec">;
 
 /** The names that may stand before a transaction's. */
-const transactionKeys = ["name", "timeout"];
+const transactionKeys = ["name", "timeout", "experimental"];
 
 abstract class Access implements RawAccess {
   protected readonly waiter: Waiter;
@@ -78,20 +72,33 @@ abstract class Access implements RawAccess {
   abstract close(): Promise<void>;
 }
 
+/** How long a transaction may take when nothing is said, in milliseconds. */
+const TIMEOUT = 60_000;
+
+/** Runs a transaction to which the state belongs. */
+export type WithState = <T>(body: (tx: RawAccess) => T | Promise<T>, timeout: number) => Promise<T>;
+
 /** The database of one generation. */
 export class Database extends Access {
   readonly #native: () => NativeDatabase;
+  readonly #withState: WithState;
   readonly #asker: OpenStatements | undefined;
 
-  constructor(native: () => NativeDatabase, waiter: Waiter, asker?: OpenStatements) {
+  constructor(
+    native: () => NativeDatabase,
+    waiter: Waiter,
+    withState: WithState,
+    asker?: OpenStatements,
+  ) {
     super(waiter);
     this.#native = native;
+    this.#withState = withState;
     this.#asker = asker;
   }
 
   /** The same for one call. */
   of(asker: OpenStatements): Database {
-    return new Database(this.#native, this.waiter, asker);
+    return new Database(this.#native, this.waiter, this.#withState, asker);
   }
 
   protected override get asker(): OpenStatements | undefined {
@@ -109,7 +116,8 @@ export class Database extends Access {
     if (typeof body !== "function") {
       throw invalidArgument(`db.transaction() takes a function, not ${describe(body)}`);
     }
-    const { name, timeout } = readOptions(options);
+    const { name, timeout, includeState } = readOptions(options);
+    if (includeState) return this.#withState(body, timeout ?? TIMEOUT);
     const native = await plainly(this.waiter.waits(this.#native().beginTransaction(timeout, name)));
     let result: T;
     try {
@@ -128,10 +136,11 @@ export class Database extends Access {
   }
 }
 
-class Inside extends Access {
-  readonly #native: NativeTransaction;
+/** A transaction as `tx`. */
+export class Inside extends Access {
+  readonly #native: Runner;
 
-  constructor(native: NativeTransaction, waiter: Waiter) {
+  constructor(native: Runner, waiter: Waiter) {
     super(waiter);
     this.#native = native;
   }
@@ -187,9 +196,21 @@ export function plainCell(cell: SqlCell): null | number | bigint | string | Uint
   return cell instanceof Uint8Array ? Uint8Array.from(cell) : cell;
 }
 
-function readOptions(given: TransactionOptions): TransactionOptions {
+interface ReadOptions {
+  readonly name: string | undefined;
+  readonly timeout: number | undefined;
+  readonly includeState: boolean;
+}
+
+function readOptions(given: TransactionOptions): ReadOptions {
   const place = "options of db.transaction()";
-  checkedArgument(() => checkKeys(given, { place, known: transactionKeys }));
+  checkedArgument(() => {
+    checkKeys(given, { place, known: transactionKeys });
+    const { experimental } = given as TransactionOptions;
+    if (experimental !== undefined) {
+      checkKeys(experimental, { place: `experimental of ${place}`, known: ["includeState"] });
+    }
+  });
   const { name, timeout } = given as TransactionOptions;
   if (name !== undefined && typeof name !== "string") {
     throw invalidArgument(`name of ${place} is ${describe(name)}, not text`);
@@ -197,7 +218,8 @@ function readOptions(given: TransactionOptions): TransactionOptions {
   if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
     throw invalidArgument(`timeout of ${place} is ${describe(timeout)}, not milliseconds above 0`);
   }
-  return { name, timeout };
+  const includeState = (given as TransactionOptions).experimental?.includeState === true;
+  return { name, timeout, includeState };
 }
 
 async function plainly<T>(promise: Promise<T>): Promise<T> {

@@ -15,6 +15,7 @@ import type { ActorKv } from "./kv";
 import type { ActorQueue } from "./queue";
 import type { ActorCron, ActorSchedule } from "./schedule";
 import type { ActorSql } from "./sql";
+import type { ActorTransaction, ActorTransactionOptions } from "./transaction";
 
 /** Who called an action: over the network, another actor, this process, or a schedule. */
 export type Caller = "client" | "actor" | "local" | "schedule";
@@ -210,6 +211,22 @@ export interface ActorContext<
   readonly queue: ActorQueue<Queues>;
   /** What lives as long as the generation, and is never stored. */
   vars: Vars;
+  /**
+   * Runs `body`, and commits all that it changed through `tx` when it resolves, or nothing when it
+   * rejects. Resolves when that is durable. What the turn changed before is committed first.
+   *
+   * Others wait, or conflict: assigning to `c.state` throws `actor.state_transaction_conflict` while one
+   * is open, `c.sql.exec` throws `sqlite.transaction_open`, and everything else is stored when it has
+   * ended. Calls and requests made inside leave after the commit, so `body` must not wait for them.
+   *
+   * @throws rejects with what `body` threw; `sqlite.transaction_expired` after `timeout`;
+   * `actor.transaction_nested` inside of another one; `actor.state_transaction_conflict` when the state
+   * changed unnoticed; and as what `tx` has does.
+   */
+  transaction<T>(
+    body: (tx: ActorTransaction<State, Database, Queues, Actions>) => T | Promise<T>,
+    options?: ActorTransactionOptions,
+  ): Promise<T>;
 }
 
 /** Of actions. */

@@ -10,3 +10,4 @@ export type * from "./queue";
 export type * from "./renamed";
 export type * from "./schedule";
 export type * from "./sql";
+export type * from "./transaction";

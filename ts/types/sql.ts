@@ -6,6 +6,16 @@ export interface TransactionOptions {
   name?: string | undefined;
   /** Milliseconds above 0 after which it is rolled back. Default 60,000. */
   timeout?: number | undefined;
+  /** What RivetKit marks as experimental. */
+  experimental?:
+    | {
+        /**
+         * Whether the state belongs to it: `c.state` inside is committed or rolled back with it, and
+         * elsewhere assigning to it throws `actor.state_transaction_conflict` meanwhile.
+         */
+        includeState?: boolean | undefined;
+      }
+    | undefined;
 }
 
 /**

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::Actor;
 use super::effect::{CommitOrigin, Effect, Output, SaveOf};
 use super::gate::CommitNumber;
-use super::lifecycle::Phase;
+use super::lifecycle::{LifecycleError, Phase};
 use super::machine::Machine;
 use super::save_queue::{SaveRequest, Wait};
 use crate::core::behavior::{ActorEvent, Reply, SerializeReason, StateDelta};
@@ -116,18 +116,9 @@ impl Actor {
     /// that fails at once is not missed.
     pub(crate) fn save_state(self: &Arc<Self>, deltas: Vec<StateDelta>, reply: Reply<()>) {
         self.step(|machine, now| {
-            let empty = deltas.is_empty();
-            match push(machine, deltas, now) {
-                Some(_) if empty => {
-                    let required = machine.gate.fence(false);
-                    machine.hold(required, Output::Flushed(reply, Ok(())));
-                }
-                Some(number) => machine.watch_commit(number, reply),
-                None => {
-                    let error = machine.broken.clone().unwrap_or_else(|| self.stopping());
-                    let refused = Output::Flushed(reply, Err(error));
-                    machine.effects.push_back(Effect::Release(refused));
-                }
+            // Not before a state transaction that is open.
+            if let Some((deltas, reply)) = machine.postpone(deltas, reply) {
+                save(machine, deltas, reply, now);
             }
         });
     }
@@ -219,7 +210,7 @@ impl Actor {
 
     /// Why nobody can wait for a save now: a new actor is stored for the first time
     /// when its first hooks have ended, and they must not wait for that.
-    fn no_save_yet(&self, machine: &Machine) -> Option<Error> {
+    pub(super) fn no_save_yet(&self, machine: &Machine) -> Option<Error> {
         let waits = machine.lifecycle.phase() == Phase::Loading && !machine.state.initialized;
         waits.then(|| {
             Error::new(
@@ -260,6 +251,7 @@ impl Actor {
                         SaveOf::Rows => Vec::new(),
                     };
                     tell(machine, waiters, &Ok(()));
+                    machine.transaction_committed(number, now);
                     None
                 }
                 Err(error) if !origin.in_memory && self.retries(&error) => {
@@ -296,6 +288,75 @@ impl Actor {
                 error,
                 StoreError::Full { .. } | StoreError::Busy { .. } | StoreError::Overloaded { .. }
             )
+    }
+}
+
+impl Machine {
+    /// Tells `reply` how a commit ends, which must not have ended. It may not have begun
+    /// either, if rows wait for it.
+    pub(super) fn watch_commit(&mut self, number: CommitNumber, reply: Reply<()>) {
+        self.commit_waiters.push((number, reply));
+    }
+
+    /// Tells those who wait for this commit, and for no other, how it ended.
+    pub(super) fn tell_commit(&mut self, number: CommitNumber, result: &Result<()>) {
+        let done = self.commit_waiters.extract_if(.., |(wanted, _)| *wanted == number);
+        for (_, reply) in done {
+            self.effects.push_back(Effect::Release(Output::Flushed(reply, result.clone())));
+        }
+    }
+
+    /// Tells `reply` when this commit, which has begun or was before, is durable.
+    pub(super) fn when_begun_durable(&mut self, number: CommitNumber, reply: Reply<()>) {
+        if number <= self.gate.durable_number() {
+            self.effects.push_back(Effect::Release(Output::Flushed(reply, Ok(()))));
+        } else {
+            self.watch_commit(number, reply);
+        }
+    }
+
+    /// Those who would read behind a commit that will not begin hear why.
+    pub(super) fn refuse_readers(&mut self, error: &Error) {
+        for reader in std::mem::take(&mut self.rows).readers {
+            let output = Output::Flushed(reader, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
+        }
+    }
+
+    /// Lets no further commit of the state begin: what waits for one fails.
+    pub(super) fn close_gate(&mut self, error: &Error) {
+        self.refuse_readers(error);
+        self.refuse_flushes(error);
+        self.close_queue(error);
+        for output in self.gate.close() {
+            self.effects.push_back(Effect::Release(output.fail(error.clone())));
+        }
+        let begun = self.gate.begun();
+        for (_, waiter) in self.commit_waiters.extract_if(.., |(wanted, _)| *wanted > begun) {
+            let output = Output::Flushed(waiter, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
+        }
+        for waiter in self.saves.close() {
+            let output = Output::Flushed(waiter, Err(error.clone()));
+            self.effects.push_back(Effect::Release(output));
+        }
+    }
+}
+
+/// See [`Actor::save_state`].
+pub(super) fn save(machine: &mut Machine, deltas: Vec<StateDelta>, reply: Reply<()>, now: Instant) {
+    let empty = deltas.is_empty();
+    match push(machine, deltas, now) {
+        Some(_) if empty => {
+            let required = machine.gate.fence(false);
+            machine.hold(required, Output::Flushed(reply, Ok(())));
+        }
+        Some(number) => machine.watch_commit(number, reply),
+        None => {
+            let error = machine.broken.clone();
+            let error = error.unwrap_or_else(|| LifecycleError::Stopping.into());
+            machine.effects.push_back(Effect::Release(Output::Flushed(reply, Err(error))));
+        }
     }
 }
 

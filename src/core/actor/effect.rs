@@ -8,7 +8,7 @@ use super::turn_sql::OpenTurn;
 use crate::core::behavior::{ActorEvent, Reply, StopOutcome};
 use crate::core::queue::WaiterId;
 use crate::error::{Error, Result};
-use crate::store::{MessageId, WriteBatch};
+use crate::store::{MessageId, SqlTransaction, WriteBatch};
 use crate::time::Instant;
 
 /// Something to do after the unlock, in the order in which it was decided.
@@ -18,10 +18,12 @@ pub(super) enum Effect {
     Deliver(ActorEvent),
     /// Drop an event that comes too late, which answers its reply.
     Discard(ActorEvent),
-    /// Hand a batch to the store, or commit it with the statements of a turn.
-    Commit { number: CommitNumber, batch: WriteBatch, origin: CommitOrigin, turn: Option<OpenTurn> },
+    /// Hand a batch to the store, or commit it with an author's statements.
+    Commit { number: CommitNumber, batch: WriteBatch, origin: CommitOrigin, with: With },
     /// Give the connection of a turn back, without what it wrote.
     EndTurn(OpenTurn),
+    /// Undo the statements of a state transaction, as its deadline does or as its owner.
+    EndTransaction { sql: SqlTransaction, expired: bool },
     /// Have the machine ticked at this moment.
     Arm(Instant),
     /// Tell the host the next intent.
@@ -44,6 +46,17 @@ pub(super) enum Effect {
     Break(Error),
     /// Tell the host that the generation ended.
     Stopped(StopOutcome),
+}
+
+/// Which statements of the author are committed with a batch.
+#[derive(Debug)]
+pub(super) enum With {
+    /// None.
+    Nothing,
+    /// Those of a turn.
+    Turn(OpenTurn),
+    /// Those of a state transaction.
+    Transaction(SqlTransaction),
 }
 
 /// A line of the log that was decided on under the lock and is written after it.

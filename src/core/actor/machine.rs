@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use super::activity::{Activity, CanSleep};
 use super::alarm::Alarm;
 use super::calls::Calls;
-use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf};
+use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf, With};
 use super::gate::{CommitNumber, Gate, Held, Required, StatementNumber};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
 use super::on_demand::OnDemand;
@@ -29,13 +29,13 @@ use super::rows::TurnRows;
 use super::run_handler::RunHandler;
 use super::save_queue::SaveQueue;
 use super::schedules::Later;
-use super::turn_sql::OpenTurn;
+use super::transactions::Transactions;
 use super::waits::Waits;
 use super::workflow::Flushes;
 use crate::core::behavior::{ActorEvent, Reply, StateDelta};
 use crate::core::config::{ActorConfig, Durability};
 use crate::core::warnings::WarningWindows;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::ids::Generation;
 use crate::store::{RowOp, WriteBatch};
 use crate::time::{Duration, Instant};
@@ -114,7 +114,9 @@ pub(super) struct Machine {
     pub(super) snapshot: Option<Snapshot>,
     /// Who waits for one certain commit. Apart from the gate, since the core's own
     /// steps wait here and must not queue behind outputs.
-    commit_waiters: Vec<(CommitNumber, Reply<()>)>,
+    pub(super) commit_waiters: Vec<(CommitNumber, Reply<()>)>,
+    /// State transactions; made for the first one.
+    pub(super) transactions: Option<Box<Transactions>>,
     /// The author's side has closed its rows for the rest of the generation.
     pub(super) rows_closed: bool,
     /// Flushes of a workflow; made for the first one.
@@ -122,7 +124,7 @@ pub(super) struct Machine {
     /// When something of the author's statements is overdue.
     pub(super) sql_due: Option<Instant>,
     /// The turn that uses SQL, unless a statement runs in it.
-    pub(super) sql_turn: Option<OpenTurn>,
+    pub(super) sql_turn: Option<super::turn_sql::OpenTurn>,
     /// Whether a turn uses SQL: from before its first statement to its end or commit.
     pub(super) sql_in_use: bool,
     /// Whether its statements have written.
@@ -170,6 +172,7 @@ impl Machine {
             later: OnDemand::new(&config, |config| Later::new(config.max_schedules as usize)),
             snapshot: None,
             commit_waiters: Vec::new(),
+            transactions: None,
             rows_closed: false,
             flushes: None,
             sql_due: None,
@@ -271,6 +274,17 @@ impl Machine {
         extra: Vec<RowOp>,
         save: SaveOf,
     ) -> CommitNumber {
+        self.begin_commit_with(deltas, extra, save, None)
+    }
+
+    /// The same with the statements of a state transaction, or else of the turn.
+    pub(super) fn begin_commit_with(
+        &mut self,
+        deltas: Vec<StateDelta>,
+        extra: Vec<RowOp>,
+        save: SaveOf,
+        with: Option<With>,
+    ) -> CommitNumber {
         let mut state = None;
         let rows = std::mem::take(&mut self.rows);
         let mut ops = rows.ops;
@@ -293,8 +307,11 @@ impl Machine {
         let number = self.gate.begin(carries_all);
         self.alarm.set_schedules(self.schedule_alarm());
         self.writes_in_flight += 1;
-        let turn = self.sql_turn.take();
-        self.sql_in_use &= turn.is_none();
+        let with = with.unwrap_or_else(|| {
+            let turn = self.sql_turn.take();
+            self.sql_in_use &= turn.is_none();
+            turn.map_or(With::Nothing, With::Turn)
+        });
         // What an author's statements wrote cannot be tried again.
         let in_memory = std::mem::take(&mut self.sql_wrote) || rows.in_memory;
         let origin = CommitOrigin { save, state, in_memory };
@@ -304,7 +321,7 @@ impl Machine {
             alarm: self.alarm.take(),
             fails_generation: in_memory || self.config.durability == Durability::Reply,
         };
-        self.effects.push_back(Effect::Commit { number, batch, origin, turn });
+        self.effects.push_back(Effect::Commit { number, batch, origin, with });
         if !rows.readers.is_empty() {
             self.effects.push_back(Effect::Begun(rows.readers));
         }
@@ -322,9 +339,14 @@ impl Machine {
         }
     }
 
-    /// Whether the author's side may push a commit.
-    pub(super) fn may_push(&self) -> bool {
+    /// Whether what changes now can still be saved.
+    pub(super) fn may_save(&self) -> bool {
         !self.is_over() && self.saves_now()
+    }
+
+    /// Whether a commit may begin: while a state transaction is open none does.
+    pub(super) fn may_push(&self) -> bool {
+        self.may_save() && !self.is_in_transaction()
     }
 
     /// Asks the author's side for a snapshot when a save is due.
@@ -334,7 +356,7 @@ impl Machine {
         ask: impl FnOnce(u64, u64) -> ActorEvent,
     ) {
         let due = self.saves.due().is_some_and(|due| due <= now);
-        if !self.saves_now() || !due || self.saves.is_saving() || self.is_over() {
+        if !due || self.saves.is_saving() || !self.may_push() {
             return;
         }
         let revision = self.saves.begin(now);
@@ -386,47 +408,6 @@ impl Machine {
         }
     }
 
-    /// Tells `reply` how a commit ends, which must not have ended. It may not have begun
-    /// either, if rows wait for it.
-    pub(super) fn watch_commit(&mut self, number: CommitNumber, reply: Reply<()>) {
-        self.commit_waiters.push((number, reply));
-    }
-
-    /// Tells those who wait for this commit, and for no other, how it ended.
-    pub(super) fn tell_commit(&mut self, number: CommitNumber, result: &Result<()>) {
-        let done = self.commit_waiters.extract_if(.., |(wanted, _)| *wanted == number);
-        for (_, reply) in done {
-            self.effects.push_back(Effect::Release(Output::Flushed(reply, result.clone())));
-        }
-    }
-
-    /// Those who would read behind a commit that will not begin hear why.
-    fn refuse_readers(&mut self, error: &Error) {
-        for reader in std::mem::take(&mut self.rows).readers {
-            let output = Output::Flushed(reader, Err(error.clone()));
-            self.effects.push_back(Effect::Release(output));
-        }
-    }
-
-    /// Lets no further commit of the state begin: what waits for one fails.
-    pub(super) fn close_gate(&mut self, error: &Error) {
-        self.refuse_readers(error);
-        self.refuse_flushes(error);
-        self.close_queue(error);
-        for output in self.gate.close() {
-            self.effects.push_back(Effect::Release(output.fail(error.clone())));
-        }
-        let begun = self.gate.begun();
-        for (_, waiter) in self.commit_waiters.extract_if(.., |(wanted, _)| *wanted > begun) {
-            let output = Output::Flushed(waiter, Err(error.clone()));
-            self.effects.push_back(Effect::Release(output));
-        }
-        for waiter in self.saves.close() {
-            let output = Output::Flushed(waiter, Err(error.clone()));
-            self.effects.push_back(Effect::Release(output));
-        }
-    }
-
     /// Writes to the log after the unlock.
     pub(super) fn log(&mut self, line: impl FnOnce() + Send + 'static) {
         self.effects.push_back(Effect::Log(LogLine(Box::new(line))));
@@ -444,7 +425,7 @@ impl Machine {
 
     /// The next moment at which something is due by itself.
     fn next_due(&mut self) -> Option<Instant> {
-        let saves_now = self.saves_now() && !self.saves.is_saving();
+        let saves_now = self.may_push() && !self.saves.is_saving();
         [
             self.idle_since.map(|since| since + self.config.sleep_timeout),
             self.saves.due().filter(|_| saves_now),
@@ -454,6 +435,7 @@ impl Machine {
             self.later.made().and_then(Later::due),
             self.waits.next_due(),
             self.sql_due,
+            self.transaction_due(),
             self.snapshot.as_ref().map(|snapshot| snapshot.deadline),
         ]
         .into_iter()
@@ -488,6 +470,7 @@ impl Machine {
         self.sql_wrote = false;
         self.sql_in_use = false;
         self.effects.extend(self.sql_turn.take().map(Effect::EndTurn));
+        self.drop_transactions(error);
         self.refuse_readers(error);
         self.refuse_flushes(error);
         self.close_queue(error);

@@ -37,6 +37,8 @@ mod shutdown;
 mod signal;
 mod sql;
 mod startup;
+mod transaction_commits;
+mod transactions;
 mod turn_sql;
 pub mod waits;
 mod work;
@@ -48,10 +50,12 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use self::effect::Effect;
+use self::effect::{Effect, With};
 use self::machine::Machine;
 pub use self::requests::InPlace;
 use self::signal::{LazySignal, Over};
+pub(crate) use self::transaction_commits::Covers;
+pub(crate) use self::transactions::TransactionId;
 pub use self::turn_sql::RanInTurn;
 pub use self::work::WorkRegion;
 use super::behavior::{ActorEvent, Behavior, Hooks, StopOutcome};
@@ -186,12 +190,13 @@ impl Actor {
         match effect {
             Effect::Deliver(event) => self.deliver(event),
             Effect::Discard(event) => drop(event),
-            Effect::Commit { number, batch, origin, turn } => {
+            Effect::Commit { number, batch, origin, with } => {
                 let actor = Arc::clone(self);
                 let done = Box::new(move |result| actor.committed(number, origin, result));
-                match turn {
-                    Some(turn) => turn.into_file().commit(batch, done),
-                    None => self.store.commit(batch, done),
+                match with {
+                    With::Nothing => self.store.commit(batch, done),
+                    With::Turn(turn) => turn.into_file().commit(batch, done),
+                    With::Transaction(sql) => self.commit_transaction(sql, batch, done),
                 }
             }
             Effect::Arm(at) => {
@@ -215,6 +220,9 @@ impl Actor {
             Effect::Log(line) => (line.0)(),
             Effect::BeginGrace(reason) => self.begin_grace(reason),
             Effect::EndTurn(turn) => drop(turn),
+            // Nobody waits for it: what it holds up goes on behind it.
+            Effect::EndTransaction { sql, expired: true } => drop(sql.expire()),
+            Effect::EndTransaction { sql, expired: false } => drop(sql.roll_back()),
             Effect::TickSql => self.tick_sql(),
             Effect::Break(error) => self.break_generation(error),
             Effect::Stopped(outcome) => self.perform_stopped(outcome),
@@ -304,6 +312,7 @@ impl Timed for Actor {
             if machine.later.made().and_then(schedules::Later::due).is_some_and(|due| due <= now) {
                 self.fire_alarms(machine);
             }
+            machine.expire_transaction(now);
             waits::end_due_waits(machine, now);
             if machine.sql_is_due(now) {
                 machine.effects.push_back(Effect::TickSql);

@@ -85,6 +85,11 @@ impl QueueDesk {
     pub(super) fn queue(&self) -> &Queue {
         &self.queue
     }
+
+    /// Puts a queue that was changed by several steps in the place of the one before them.
+    pub(super) fn set_queue(&mut self, queue: Queue) {
+        self.queue = queue;
+    }
 }
 
 fn settings(config: &ActorConfig) -> QueueSettings {
@@ -97,7 +102,7 @@ fn settings(config: &ActorConfig) -> QueueSettings {
 
 /// Who makes a change (invariant 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+pub(super) enum By {
     Author,
     Itself,
 }
@@ -153,7 +158,7 @@ impl Machine {
         }
     }
 
-    fn apply_queue(&mut self, change: Change, by: By, at: Moment) {
+    pub(super) fn apply_queue(&mut self, change: Change, by: By, at: Moment) {
         let Change { ops, wakes } = change;
         // Before the commit, which takes it along.
         self.set_queue_alarm(at);
@@ -256,6 +261,18 @@ impl Actor {
     /// Reads the queue.
     pub(crate) fn with_queue<R>(&self, read: impl FnOnce(&Queue) -> R) -> R {
         read(self.machine.lock().desk.queue())
+    }
+
+    /// Looks at the queue for what a transaction will change, which may keep something in
+    /// it but changes nothing that is stored.
+    pub(crate) fn plan_queue<T>(
+        self: &Arc<Self>,
+        plan: impl FnOnce(&mut Queue, Moment) -> Result<T, QueueError>,
+    ) -> Result<T> {
+        self.step(|machine, now| {
+            let at = self.moment(now);
+            Ok(plan(&mut machine.desk.queue, at)?)
+        })
     }
 
     /// Changes the queue by a step of the author's side, which ends its turn with a

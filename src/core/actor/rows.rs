@@ -167,6 +167,17 @@ impl Actor {
         self.step(|machine, _| machine.commit_rows())
     }
 
+    /// Where a transaction reads rows: behind every commit that has begun, and not behind
+    /// what waits for its end.
+    pub(crate) fn stored_rows(
+        self: &Arc<Self>,
+    ) -> impl Future<Output = Result<Readable>> + Send + 'static + use<> {
+        let (reply, begun) = Reply::channel();
+        self.step(|machine, _| machine.effects.push_back(Effect::Begun(vec![reply])));
+        let store = Arc::clone(&self.store);
+        async move { begun.await.map(|()| Readable::Store(store)) }
+    }
+
     /// Where to read rows now. Resolves when a read of the store sees every change so
     /// far (invariant 3), or at once for an actor that is not stored (invariant 4).
     ///

@@ -101,7 +101,7 @@ impl Machine {
     fn woken_run_ended(&mut self, again: bool) {
         let woken = self.later.made_mut().and_then(|later| later.woken.take());
         let Some(consumed) = woken.filter(|_| again) else { return };
-        if !self.may_push() {
+        if !self.may_save() {
             return;
         }
         let (_, ops) = self.later.schedules.restore_run_wake(consumed);

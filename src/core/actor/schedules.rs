@@ -25,7 +25,6 @@ use super::rows::Rows;
 use crate::core::behavior::{ActorEvent, CallId, Caller, Reply};
 use crate::core::schedule::{Changed, Consumed, Dispatch, RunId, ScheduleError, Schedules};
 use crate::error::{Error, Result};
-use crate::ids::IdSource;
 use crate::store::{RowOp, StoredSchedules};
 use crate::time::{Duration, Instant};
 
@@ -133,7 +132,7 @@ impl Actor {
     /// it is dropped when nothing is changed.
     pub(crate) fn change_schedules<T>(
         self: &Arc<Self>,
-        change: impl FnOnce(&mut Schedules, i64, &IdSource) -> Result<Changed<T>, ScheduleError>,
+        change: impl FnOnce(&mut Schedules, i64) -> Result<Changed<T>, ScheduleError>,
         reply: Reply<()>,
     ) -> Result<T> {
         let now = self.unix_ms();
@@ -141,7 +140,7 @@ impl Actor {
             if let Some(error) = self.no_rows(machine) {
                 return (Err(error), Some(reply));
             }
-            match change(&mut machine.later.schedules, now, self.runtime.ids()) {
+            match change(&mut machine.later.schedules, now) {
                 Ok((answer, ops)) => {
                     machine.take_rows(Rows { ops, in_memory: true }, reply);
                     (Ok(answer), None)
@@ -152,6 +151,11 @@ impl Actor {
         // Dropping it answers it, which calls out: not under the lock.
         drop(unused);
         answer
+    }
+
+    /// A new id of something that the actor has.
+    pub(crate) fn new_id(&self) -> String {
+        self.runtime.ids().event_id()
     }
 
     /// Reads the schedules.
@@ -240,7 +244,7 @@ impl Actor {
     ) {
         let later = machine.later.made_mut();
         let Some(run) = later.and_then(|later| later.calls.remove(&call)) else { return };
-        if !machine.may_push() {
+        if !machine.may_save() {
             return;
         }
         let finished = machine.later.schedules.finish(run, result, self.unix_ms());

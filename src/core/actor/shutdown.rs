@@ -9,7 +9,7 @@
 //!    A save that could not be made is logged and what is stored stays; a write
 //!    that failed makes the outcome [`StopOutcome::Broken`].
 //! 4. Statements of the author end before the last save, with whatever transaction is
-//!    open.
+//!    open; one that commits is waited for.
 //! 5. Whoever still waits for a save or an answer is told `actor/stopping`.
 
 use std::sync::Arc;
@@ -172,6 +172,7 @@ impl Actor {
     async fn finalize(self: &Arc<Self>, reason: StopReason) -> Result<StopOutcome> {
         // A commit that fails leaves the state dirty, and the author's side must have
         // heard so before it is asked for the last snapshot.
+        self.close_transactions();
         self.or_over(self.writes_answered()).await?;
         self.or_over(self.close_sql()).await?;
         self.last_save().await?;

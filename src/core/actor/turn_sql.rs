@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use super::Actor;
-use super::effect::{CommitOrigin, Effect, SaveOf};
+use super::effect::{CommitOrigin, Effect, SaveOf, With};
 use super::machine::Machine;
 use crate::error::{Error, Result};
 use crate::store::{Bindings, SqlCursor, SqlError, SqlTurn, Turn, WriteBatch, is_blank};
@@ -63,17 +63,21 @@ impl Actor {
         }
         // Also refuses what comes after the generation has ended its statements.
         self.database().map_err(named)?;
-        let held = {
+        let (held, is_behind) = {
             let mut machine = self.machine.lock();
             if machine.rows_closed {
                 return Err(named(SqlError::TransactionClosed));
             }
+            let is_behind = machine.is_in_transaction();
+            if is_behind && !machine.is_committing_transaction() {
+                return Err(named(SqlError::TransactionOpen));
+            }
             machine.sql_in_use = true;
-            machine.sql_turn.take()
+            (machine.sql_turn.take(), is_behind)
         };
         let mut turn = match held {
             Some(turn) => turn,
-            None => self.open_turn().map_err(named)?,
+            None => self.open_turn(is_behind).map_err(named)?,
         };
         let ran = turn.statements.run(&turn.file, sql, bindings);
         if turn.statements.is_lost() {
@@ -100,14 +104,14 @@ impl Actor {
         Ok(RanInTurn { cursor: ran.map_err(named)?, wrote })
     }
 
-    fn open_turn(&self) -> Result<OpenTurn, SqlError> {
+    fn open_turn(&self, is_behind: bool) -> Result<OpenTurn, SqlError> {
         let generation = self.identity.generation;
         let file = match self.store.file() {
             Some(file) => file,
             // The moment for which the author's side has to wait for the disk.
             None => self.store.own_file_now(generation)?,
         };
-        let file = file.turn(generation)?;
+        let file = if is_behind { file.turn_behind(generation)? } else { file.turn(generation)? };
         // The commit of a turn may be left to another thread (`mod.rs`, invariant 2): the
         // next turn then waits for that.
         file.share();
@@ -117,7 +121,7 @@ impl Actor {
     /// The turn has ended (invariants 2 and 3).
     pub(crate) fn end_sql_turn(self: &Arc<Self>) {
         self.step(|machine, _| {
-            if machine.sql_wrote && machine.may_push() {
+            if machine.sql_wrote && machine.may_save() {
                 return;
             }
             machine.sql_in_use = false;
@@ -144,6 +148,6 @@ impl Machine {
             fails_generation: true,
         };
         let origin = CommitOrigin { save: SaveOf::Rows, state: None, in_memory: true };
-        self.effects.push_back(Effect::Commit { number, batch, origin, turn: Some(turn) });
+        self.effects.push_back(Effect::Commit { number, batch, origin, with: With::Turn(turn) });
     }
 }

@@ -17,7 +17,10 @@ use crate::time::Duration;
 impl ActorQueue {
     /// [`ActorQueue::send`].
     pub fn send_told(&self, message: NewMessage, reply: Reply<Sent>) {
-        self.0.change_queue(reply, |queue, at| queue.send(message, at));
+        match &self.1 {
+            Some(transaction) => reply.send(transaction.send(message)),
+            None => self.0.change_queue(reply, |queue, at| queue.send(message, at)),
+        }
     }
 
     /// [`ActorQueue::receive`] without a signal; at most `count` messages, 0 counts as 1.
@@ -40,7 +43,7 @@ impl ActorQueue {
     /// A message that was received through this queue, of what was told of it: for
     /// whoever kept that and not the message.
     pub fn received(&self, delivery: Delivery) -> ReceivedMessage {
-        ReceivedMessage::new(Arc::clone(&self.0), delivery)
+        ReceivedMessage::new(Arc::clone(&self.0), self.1.clone(), delivery)
     }
 }
 
@@ -62,7 +65,7 @@ impl ReceivedMessage {
     fn end_told(
         &self,
         reply: Reply<()>,
-        end: impl FnOnce(&mut Queue, Moment) -> Result<Change, QueueError>,
+        end: impl FnOnce(&mut Queue, Moment) -> Result<Change, QueueError> + Send + 'static,
     ) {
         let refusal = if !self.delivery.completable {
             Some(QueueError::CompleteNotConfigured { name: self.delivery.name.to_string() })
@@ -81,6 +84,10 @@ impl ReceivedMessage {
             }
             reply.send(ended);
         });
+        if let Some(transaction) = &self.within {
+            let Delivery { id, deliveries, .. } = self.delivery;
+            return ended.send(transaction.end_delivery(id, deliveries, end));
+        }
         self.actor.change_queue(ended, |queue, at| Ok(((), end(queue, at)?)));
     }
 }

@@ -48,17 +48,29 @@ impl Queue {
         at: Moment,
     ) -> Result<(bool, Change), QueueError> {
         let mut change = Change::default();
-        let Some(entry) = self.messages.get(id) else { return Ok((false, change)) };
-        if *entry.name != *expected_name {
-            return Err(QueueError::MessageIdentityMismatch {
-                message_id: id.0,
-                expected_name: expected_name.to_owned(),
-                actual_name: entry.name.to_string(),
-            });
+        if !self.check_identity(id, expected_name)? {
+            return Ok((false, change));
         }
         self.remove(id, at.unix_ms, &mut change);
         self.tell_completed(id, response, &mut change);
         Ok((true, change))
+    }
+
+    /// Whether a message is there, under this name.
+    ///
+    /// # Errors
+    ///
+    /// `queue/message_identity_mismatch` when it has another name.
+    pub fn check_identity(&self, id: MessageId, expected_name: &str) -> Result<bool, QueueError> {
+        let Some(entry) = self.messages.get(id) else { return Ok(false) };
+        if *entry.name == *expected_name {
+            return Ok(true);
+        }
+        Err(QueueError::MessageIdentityMismatch {
+            message_id: id.0,
+            expected_name: expected_name.to_owned(),
+            actual_name: entry.name.to_string(),
+        })
     }
 
     /// Gives a delivery back, so that the message waits again: for `delay`, or else as
@@ -135,6 +147,15 @@ impl Queue {
         let was_there = self.dead.remove(&id).is_some();
         let ops = was_there.then_some(QueueOp::DeleteDead(id)).into_iter().collect();
         (was_there, Change { ops, wakes: Vec::new() })
+    }
+
+    /// Refuses a delivery that is over, or whose message is gone.
+    ///
+    /// # Errors
+    ///
+    /// `queue/already_completed`.
+    pub fn check_open(&self, id: MessageId, delivery: u32) -> Result<(), QueueError> {
+        if self.check_delivery(id, delivery)? { Ok(()) } else { Err(QueueError::AlreadyCompleted) }
     }
 
     /// Whether a message is there, in the hands of this delivery.

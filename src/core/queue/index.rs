@@ -87,7 +87,7 @@ impl Entry {
 }
 
 /// The messages that wait.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Messages {
     entries: BTreeMap<MessageId, Entry>,
     places: Places,
@@ -95,7 +95,7 @@ pub(super) struct Messages {
 }
 
 /// Which messages are where (invariant 1).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Places {
     ready: BTreeSet<MessageId>,
     by_name: HashMap<Arc<str>, BTreeSet<MessageId>>,

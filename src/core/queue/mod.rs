@@ -138,7 +138,7 @@ pub enum Wake {
 }
 
 /// The queue of one generation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Queue {
     settings: QueueSettings,
     next_id: i64,

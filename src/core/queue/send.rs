@@ -80,27 +80,81 @@ impl Queue {
         Ok((sent, waiter, change))
     }
 
+    /// Checks a message that is to be sent later, with what a transaction changes, and
+    /// keeps an id for it. `planned` messages of the transaction come before it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Queue::send`].
+    pub fn reserve(
+        &mut self,
+        message: &NewMessage,
+        planned: usize,
+        at: Moment,
+    ) -> Result<Sent, QueueError> {
+        if let Some(first) = self.check(message, at)? {
+            return Ok(first);
+        }
+        let limit = self.settings.max_size;
+        if self.messages.len() + planned >= limit {
+            return Err(QueueError::Full { limit });
+        }
+        let id = MessageId(self.next_id);
+        self.next_id += 1;
+        Ok(Sent { id, created_at_ms: at.unix_ms, is_duplicate: false })
+    }
+
+    /// Sends a message under the id that was kept for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Queue::send`].
+    pub fn send_reserved(
+        &mut self,
+        message: NewMessage,
+        id: MessageId,
+        at: Moment,
+    ) -> Result<Change, QueueError> {
+        let mut change = Change::default();
+        if self.check(&message, at)?.is_none() {
+            self.check_room()?;
+            self.insert(message, id, at, &mut change);
+        }
+        self.serve(at, &mut change);
+        Ok(change)
+    }
+
+    /// Refuses what may not be sent; gives the first message of the same key.
+    fn check(&self, message: &NewMessage, at: Moment) -> Result<Option<Sent>, QueueError> {
+        let NewMessage { name, body, dedupe_key, .. } = message;
+        let (size, limit) = (encoded_len(name, body), self.settings.max_message_len);
+        if size > limit {
+            return Err(QueueError::MessageTooLarge { size, limit });
+        }
+        let Some(key) = dedupe_key else { return Ok(None) };
+        check_key(key)?;
+        let known = self.keys.find(&(Arc::clone(name), Arc::clone(key)), at.unix_ms);
+        Ok(known.map(|first| Sent { id: first.id, created_at_ms: first.at_ms, is_duplicate: true }))
+    }
+
     fn enqueue(
         &mut self,
         message: NewMessage,
         at: Moment,
         change: &mut Change,
     ) -> Result<Sent, QueueError> {
-        let NewMessage { name, body, delay, dedupe_key } = message;
-        let (size, limit) = (encoded_len(&name, &body), self.settings.max_message_len);
-        if size > limit {
-            return Err(QueueError::MessageTooLarge { size, limit });
-        }
-        if let Some(key) = &dedupe_key {
-            check_key(key)?;
-            let known = self.keys.find(&(Arc::clone(&name), Arc::clone(key)), at.unix_ms);
-            if let Some(first) = known {
-                return Ok(Sent { id: first.id, created_at_ms: first.at_ms, is_duplicate: true });
-            }
+        if let Some(first) = self.check(&message, at)? {
+            return Ok(first);
         }
         self.check_room()?;
         let id = MessageId(self.next_id);
         self.next_id += 1;
+        self.insert(message, id, at, change);
+        Ok(Sent { id, created_at_ms: at.unix_ms, is_duplicate: false })
+    }
+
+    fn insert(&mut self, message: NewMessage, id: MessageId, at: Moment, change: &mut Change) {
+        let NewMessage { name, body, delay, dedupe_key } = message;
         let created_at_ms = at.unix_ms;
         let delay_ms = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
         let available_at_ms = created_at_ms.saturating_add(delay_ms);
@@ -119,7 +173,6 @@ impl Queue {
             change.ops.push(self.keys.remember((name, key), sent));
             change.ops.extend(self.keys.forget(at.unix_ms));
         }
-        Ok(Sent { id, created_at_ms, is_duplicate: false })
     }
 
     /// Refuses one more message when as many wait as may.

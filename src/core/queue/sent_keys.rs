@@ -23,7 +23,7 @@ pub const MAX_KEY_LEN: usize = 128;
 pub(super) type SentKey = (Arc<str>, Arc<str>);
 
 /// The keys that are known.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SentKeys {
     known: HashMap<SentKey, Sent>,
     gone: BTreeSet<(i64, MessageId, SentKey)>,

@@ -49,7 +49,7 @@ pub(super) struct Receiver {
 }
 
 /// Somebody whose messages are being read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) receiver: Receiver,
     pub(super) ids: Vec<MessageId>,
@@ -58,14 +58,14 @@ pub(super) struct Reading {
 }
 
 /// Somebody who waits for the completion of a message.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Completion {
     message: MessageId,
     deadline: Option<Instant>,
 }
 
 /// Everybody who waits.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Waiters {
     last: u64,
     receivers: BTreeMap<WaiterId, Receiver>,

@@ -69,6 +69,15 @@ impl Schedules {
     ///
     /// `schedule/invalid_key`, `invalid_retry` or `max_schedules_exceeded`.
     pub fn at(&mut self, shot: OneShot, ids: &IdSource) -> Result<Changed<String>, ScheduleError> {
+        self.at_as(shot, &ids.event_id())
+    }
+
+    /// The same, under this id.
+    pub(super) fn at_as(
+        &mut self,
+        shot: OneShot,
+        id: &str,
+    ) -> Result<Changed<String>, ScheduleError> {
         self.readable()?;
         limits::check_key(shot.key.as_deref())?;
         let retry = shot.retry.map(Retry::check).transpose()?;
@@ -77,7 +86,7 @@ impl Schedules {
         }
         self.check_capacity()?;
         let row = ScheduleRow {
-            event_id: ids.event_id(),
+            event_id: id.to_owned(),
             trigger_at: limits::moment(shot.trigger_at),
             action: shot.action,
             args: stored_args(shot.args),

@@ -5,7 +5,7 @@ use super::limits::{self, MAX_MOMENT_MS};
 use crate::store::{FireKind, FireRow, FireState, InvalidRow, ScheduleKind, ScheduleRow};
 
 /// A pending schedule.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) row: ScheduleRow,
     /// When a cron job is due; `None` for any other.

@@ -69,7 +69,7 @@ const PRUNED_EVERY: u64 = 100;
 pub type Changed<T> = (T, Vec<RowOp>);
 
 /// What one generation of an actor is to do later.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Schedules {
     /// How many may be pending.
     maximum: usize,
@@ -121,7 +121,7 @@ enum Holder {
 }
 
 /// An attempt that runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Run {
     /// The event id of its schedule.
     event_id: String,

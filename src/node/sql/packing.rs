@@ -61,7 +61,7 @@ fn taken<'b>(rest: &mut &'b [u8], count: usize) -> Option<&'b [u8]> {
 }
 
 /// Packs an outcome.
-pub(super) fn pack(outcome: &SqlOutcome) -> Result<Bytes> {
+pub(in crate::node) fn pack(outcome: &SqlOutcome) -> Result<Bytes> {
     let mut out = BytesMut::new();
     put_outcome(&mut out, outcome)?;
     Ok(out.freeze())
@@ -69,7 +69,7 @@ pub(super) fn pack(outcome: &SqlOutcome) -> Result<Bytes> {
 
 /// Packs the rows of a synchronous statement. In the place of the changes are the rows
 /// that it wrote, in that of the id 1 or 0: whether its turn has written.
-pub(super) fn pack_cursor(mut cursor: SqlCursor, wrote: bool) -> Result<Vec<u8>> {
+pub(in crate::node) fn pack_cursor(mut cursor: SqlCursor, wrote: bool) -> Result<Vec<u8>> {
     let rows = cursor.remaining();
     let mut out = BytesMut::new();
     put_head(&mut out, cursor.columns(), cursor.rows_written() as f64)?;

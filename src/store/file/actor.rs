@@ -19,7 +19,9 @@ use super::turn::Turn;
 use crate::ids::Generation;
 use crate::store::job::Reply;
 use crate::store::mishaps::{Ordeal, Outcome};
-use crate::store::sql::{AlsoCommitted, SqlRan, SqlWork};
+use crate::store::sql::{
+    AlsoCommitted, Bindings, SqlCursor, SqlError, SqlRan, SqlTransaction, SqlWork,
+};
 use crate::store::{SharedStore, StoreError, WriteBatch, rows};
 
 /// The file of one actor. A handle: it counts as one on the store, and the file opens
@@ -66,7 +68,34 @@ impl ActorFile {
     /// [`StoreError::FileMissing`], [`StoreError::Down`] and [`StoreError::OutcomeUnknown`]
     /// when the file cannot be used.
     pub fn turn(&self, generation: Generation) -> Result<Turn, StoreError> {
-        self.slot.begin_turn(generation).map(|turn| turn.through(self.ordeal.clone()))
+        self.slot.begin_turn(generation, false).map(|turn| turn.through(self.ordeal.clone()))
+    }
+
+    /// The same right after the commit of a transaction that spans turns was asked for: it
+    /// waits for that.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ActorFile::turn`] but [`StoreError::TransactionOpen`].
+    pub fn turn_behind(&self, generation: Generation) -> Result<Turn, StoreError> {
+        self.slot.begin_turn(generation, true).map(|turn| turn.through(self.ordeal.clone()))
+    }
+
+    /// Runs a synchronous statement of the open transaction that spans turns, on this
+    /// thread.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`SqlTransaction::run_now`], and why the connection cannot be had.
+    pub fn run_within(
+        &self,
+        generation: Generation,
+        transaction: &SqlTransaction,
+        sql: &str,
+        bindings: &Bindings,
+    ) -> Result<SqlCursor, SqlError> {
+        let lease = self.slot.lend(generation)?;
+        transaction.run_now(lease.session(), sql, bindings)
     }
 
     /// Performs a step of an author's asynchronous statements on a thread of the store,
@@ -118,6 +147,32 @@ impl ActorFile {
             }
             Ok(schema::put_alarm(sqlite, alarm).map_err(|error| slot.database.fault(&error))?)
         })
+    }
+
+    /// Commits a transaction of the author's asynchronous statements with a batch; resolves
+    /// once that is durable.
+    pub fn commit_with(
+        &self,
+        statements: SqlTransaction,
+        batch: WriteBatch,
+    ) -> BoxFuture<'static, Result<(), StoreError>> {
+        self.slot.lock().is_ending = true;
+        if batch.alarm.is_none() {
+            // Asked for here and now: a synchronous statement may wait for it on the only
+            // thread that there is.
+            let committed = statements.commit_with(self.rows(batch));
+            return async move { committed.await.map_err(StoreError::from) }.boxed();
+        }
+        let (open, file) = (self.open_alarm(), self.clone());
+        async move {
+            // Before it commits: the directory must not miss an alarm.
+            if let Err(error) = open.await {
+                drop(statements.roll_back());
+                return Err(error);
+            }
+            Ok(statements.commit_with(file.rows(batch)).await?)
+        }
+        .boxed()
     }
 
     fn send(&self, task: Task) {

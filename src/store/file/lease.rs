@@ -270,7 +270,10 @@ impl Slot {
         state.is_copied = is_copied;
         state.last_used = self.files.clock.now();
         state.is_trimmed = false;
-        state.in_transaction = connection.as_ref().is_some_and(|open| !open.sqlite.is_autocommit());
+        let in_transaction = connection.as_ref().is_some_and(|open| !open.sqlite.is_autocommit());
+        state.in_transaction = in_transaction;
+        // The next one has its own end.
+        state.is_ending &= in_transaction;
         state.frames = connection.as_ref().map_or(0, |open| open.frames());
         match &connection {
             Some(open) => {

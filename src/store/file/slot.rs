@@ -6,7 +6,7 @@
 //! 1. The connection is in one place: closed, free, or in one [`Lease`]. Nobody uses it
 //!    but the holder of the lease.
 //! 2. Tasks leave in the order in which they came, but while a transaction that spans
-//!    turns is open only its own parts do.
+//!    turns is open only its own parts do, and readings that no commit came before.
 //! 3. A file is closed only when nobody holds it, nothing waits for it, and its gate has
 //!    drained; the sync descriptor goes with the connection.
 //! 4. A slot is in the line of the pool at most once, and in that of the sync threads at
@@ -61,6 +61,9 @@ pub(super) struct State {
     pub(super) is_scheduled: bool,
     /// Whether the free connection is in a transaction that spans turns.
     pub(super) in_transaction: bool,
+    /// Whether that one ends by itself: its commit was asked for, and needs no thread of
+    /// its author's.
+    pub(super) is_ending: bool,
     pub(super) gate: Gate,
     pub(super) sync: Sync,
     /// The second descriptor of the log, for the sync threads.
@@ -125,6 +128,7 @@ impl Slot {
             tasks: VecDeque::new(),
             is_scheduled: false,
             in_transaction: false,
+            is_ending: false,
             gate: Gate::default(),
             sync: Sync::Idle,
             log: None,
@@ -354,7 +358,12 @@ impl State {
     /// Which task is next (invariant 2), whether it can be done or not.
     pub(super) fn next_task(&self) -> Option<usize> {
         if self.in_transaction {
-            return self.tasks.iter().position(Task::may_join);
+            let mut behind = false;
+            return self.tasks.iter().position(|task| {
+                let joins = task.may_join(behind);
+                behind |= matches!(task, Task::Commit { .. });
+                joins
+            });
         }
         (!self.tasks.is_empty()).then_some(0)
     }

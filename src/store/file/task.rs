@@ -10,8 +10,8 @@ use crate::store::{StoreError, WriteBatch};
 pub(in crate::store) enum Task {
     /// Changes of rows, in a transaction of their own.
     Commit { batch: WriteBatch, reply: Reply<()> },
-    /// A reading of rows. Like a commit it waits while a transaction that spans turns
-    /// is open.
+    /// A reading of rows. It waits for the commits that came before it, and for no
+    /// transaction of the author's: those do not touch what it reads.
     Read(Read),
     /// The reading that a generation begins with. A transaction that the one before left
     /// open is undone first.
@@ -40,9 +40,14 @@ impl Task {
         }
     }
 
-    /// Whether it may be done while a transaction that spans turns is open.
-    pub(super) fn may_join(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Load(_) | Self::OpenAlarm { .. })
+    /// Whether it may be done while a transaction that spans turns is open. `behind`:
+    /// a commit came before it that may not.
+    pub(super) fn may_join(&self, behind: bool) -> bool {
+        match self {
+            Self::Run(_) | Self::Load(_) | Self::OpenAlarm { .. } => true,
+            Self::Read(_) => !behind,
+            Self::Commit { .. } | Self::Settle { .. } => false,
+        }
     }
 
     /// Ends it undone.

@@ -186,11 +186,17 @@ impl Parked {
 impl Slot {
     /// Takes the connection for a turn of this generation. Waits while another turn or a
     /// thread of the pool has it.
-    pub(super) fn begin_turn(self: &Arc<Self>, generation: Generation) -> Result<Turn, StoreError> {
+    /// While a transaction that spans turns is open it is refused, or with `waits` waits
+    /// for the end, which then must be on its way.
+    pub(super) fn begin_turn(
+        self: &Arc<Self>,
+        generation: Generation,
+        waits: bool,
+    ) -> Result<Turn, StoreError> {
         if !self.files.fence.is_current(self.number, generation) {
             return Err(StoreError::Stale);
         }
-        let leased = self.lease_for_turn();
+        let leased = self.lease_for_turn(waits);
         let (mut lease, commits) = leased.inspect_err(|_| {
             // The pool has let a turn pass that does not come.
             self.schedule(self.lock());
@@ -219,10 +225,46 @@ impl Slot {
         Ok(Turn { lease: Some(lease), ordeal: None })
     }
 
-    fn lease_for_turn(self: &Arc<Self>) -> Result<(Lease, Vec<Task>), StoreError> {
+    /// Takes the connection for one synchronous statement of the transaction that spans
+    /// turns. Waits while a thread of the pool has it.
+    pub(super) fn lend(self: &Arc<Self>, generation: Generation) -> Result<Lease, StoreError> {
+        if !self.files.fence.is_current(self.number, generation) {
+            return Err(StoreError::Stale);
+        }
+        let me = thread::current().id();
+        let mut state = self.lock();
+        loop {
+            if let Some(gone) = &state.gone {
+                return Err(gone.clone());
+            }
+            match &state.holder {
+                Holder::Pool => {
+                    state.turns_waiting += 1;
+                    state = self.wait(state);
+                    state.turns_waiting -= 1;
+                }
+                Holder::Turn(_) => {
+                    self.schedule(state);
+                    return Err(StoreError::Busy { path: self.database.label() });
+                }
+                // No file with an open transaction is closed: it has just ended.
+                Holder::Closed => {
+                    self.schedule(state);
+                    return Err(StoreError::Closed);
+                }
+                Holder::Free(_) => break,
+            }
+        }
+        let connection = state.take(Holder::Turn(Some(me)));
+        drop(state);
+        Ok(Lease::new(Arc::clone(self), connection))
+    }
+
+    fn lease_for_turn(self: &Arc<Self>, waits: bool) -> Result<(Lease, Vec<Task>), StoreError> {
         let me = thread::current().id();
         let busy = || StoreError::Busy { path: self.database.label() };
         let mut state = self.lock();
+        let mut asked = false;
         loop {
             if let Some(gone) = &state.gone {
                 return Err(gone.clone());
@@ -234,6 +276,17 @@ impl Slot {
                     state.turns_waiting += 1;
                     state = self.wait(state);
                     state.turns_waiting -= 1;
+                }
+                // One that needs this thread for its end is not waited for.
+                _ if state.in_transaction && waits && state.is_ending => {
+                    if asked {
+                        state = self.wait(state);
+                    } else {
+                        // The pool may have let this turn pass, which has to let it pass.
+                        self.schedule(state);
+                        state = self.lock();
+                    }
+                    asked = !asked;
                 }
                 _ if state.in_transaction => {
                     return Err(StoreError::TransactionOpen { path: self.database.label() });

@@ -194,6 +194,12 @@ impl SqlDatabase {
         self.coordinate(|coordinator| coordinator.is_transaction_open())
     }
 
+    /// Whether the transaction of this key is open, or is or would be the next to begin: then
+    /// whoever waits for that waits for no author.
+    pub fn begins_by_itself(&self, key: &str) -> bool {
+        self.coordinate(|coordinator| coordinator.begins_by_itself(key))
+    }
+
     /// Takes nothing more, rolls back what is open, and answers once nothing runs.
     pub fn close(&self) -> SqlReply<()> {
         self.ask(Request::Close, Payload::None, |_| ())
@@ -208,6 +214,13 @@ impl SqlDatabase {
     pub fn tick(&self) {
         let now = self.shared.clock.now();
         self.shared.update(|state| state.coordinator.tick(now), None::<fn(CommitDone)>);
+    }
+
+    /// See [`SqlTransaction::prolong`].
+    pub(super) fn prolong(&self, key: &str) -> Result<(), SqlError> {
+        let deadline = self.shared.clock.now() + DEFAULT_TIMEOUT;
+        let prolong = |state: &mut State| state.coordinator.prolong(key, deadline);
+        self.shared.update(prolong, None::<fn(CommitDone)>)
     }
 
     /// Reads or corrects the books; starts nothing.

@@ -192,6 +192,16 @@ impl SqlError {
     }
 }
 
+/// What the store made of the commit of a transaction.
+impl From<SqlError> for StoreError {
+    fn from(error: SqlError) -> Self {
+        match error {
+            SqlError::Store(error) => error,
+            other => Self::Sqlite { reason: other.to_string() },
+        }
+    }
+}
+
 /// For messages and metadata.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -76,8 +76,32 @@ pub(super) fn has_control(sql: &str) -> bool {
     kinds(sql).any(|kind| matches!(kind, StatementKind::Control { .. }))
 }
 
+/// Whether a statement of `sql` would end the transaction that it runs in. Going back to a
+/// savepoint does not.
+pub fn ends_transaction(sql: &str) -> bool {
+    starts(sql).any(|start| {
+        let mut words = Tokens::new(&sql[start..]).map(|token| token.kind);
+        let Some(first) = words.next() else { return false };
+        if first.is_word("COMMIT") || first.is_word("END") {
+            return true;
+        }
+        first.is_word("ROLLBACK")
+            && match words.next() {
+                Some(next) if next.is_word("TRANSACTION") => {
+                    !words.next().is_some_and(|word| word.is_word("TO"))
+                }
+                next => !next.is_some_and(|word| word.is_word("TO")),
+            }
+    })
+}
+
 /// The kinds of the statements of `sql` that are not blank.
 fn kinds(sql: &str) -> impl Iterator<Item = StatementKind> {
+    starts(sql).map(|start| StatementKind::of(&sql[start..]))
+}
+
+/// Where the statements of `sql` begin that are not blank.
+fn starts(sql: &str) -> impl Iterator<Item = usize> {
     let mut begins = true;
     // A trigger has statements inside and ends with a part that is `END`.
     let mut creates = false;
@@ -96,7 +120,7 @@ fn kinds(sql: &str) -> impl Iterator<Item = StatementKind> {
             return None;
         }
         creates = token.kind.is_word("CREATE") || token.kind.is_word("EXPLAIN");
-        Some(StatementKind::of(&sql[token.start..]))
+        Some(token.start)
     })
 }
 

@@ -57,12 +57,23 @@ impl SqlTransaction {
         sql: &str,
         bindings: &Bindings,
     ) -> Result<SqlCursor, SqlError> {
-        self.database.coordinate(|coordinator| coordinator.check_inside(&self.key))?;
+        self.check()?;
         let ran = run_in_transaction(session, sql, bindings);
         if session.is_autocommit() {
             self.database.coordinate(Coordinator::rolled_back_inside);
         }
         ran
+    }
+
+    /// Whether it takes statements; the reason why not.
+    pub fn check(&self) -> Result<(), SqlError> {
+        self.database.coordinate(|coordinator| coordinator.check_inside(&self.key))
+    }
+
+    /// The same for one that is about to commit: its deadline is put off, so that it has
+    /// the time for that.
+    pub fn prolong(&self) -> Result<(), SqlError> {
+        self.database.prolong(&self.key)
     }
 
     /// Ends it with its changes; answers once they are durable.

@@ -34,6 +34,24 @@ pub enum Bindings {
     Named(Vec<(String, SqlValue)>),
 }
 
+impl Bindings {
+    /// How many bytes they bind: 8 for a number, the length of text and of bytes. `None`
+    /// when there are none.
+    pub fn bytes(&self) -> Option<usize> {
+        let of = |value: &SqlValue| match value {
+            SqlValue::Null => 0,
+            SqlValue::Integer(_) | SqlValue::Real(_) => 8,
+            SqlValue::Text(text) => text.len(),
+            SqlValue::Blob(bytes) => bytes.len(),
+        };
+        match self {
+            Self::None => None,
+            Self::Positional(values) => Some(values.iter().map(of).sum()),
+            Self::Named(values) => Some(values.iter().map(|(_, value)| of(value)).sum()),
+        }
+    }
+}
+
 impl SqlValue {
     /// A value out of a row. Text that is not UTF-8 has its faulty parts replaced.
     pub(super) fn read(value: ValueRef<'_>) -> Self {

@@ -183,6 +183,12 @@ fn run(
         Step::Begin => control(session, "BEGIN"),
         Step::Commit => {
             if let Payload::Commit(also) = payload {
+                // A statement has rolled it back: what goes with it must not be written
+                // by itself.
+                if session.is_autocommit() {
+                    let message = "cannot commit: a statement rolled the transaction back";
+                    return Err(SqlError::refused(0, message).into());
+                }
                 session.write_for_runtime(also)?;
             }
             control(session, "COMMIT")

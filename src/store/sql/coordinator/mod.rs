@@ -194,6 +194,14 @@ impl Coordinator {
         }
     }
 
+    /// The transaction is about to commit: until `deadline` nothing but that ends it.
+    pub fn prolong(&mut self, key: &str, deadline: Instant) -> Result<(), SqlError> {
+        self.check_inside(key)?;
+        let transaction = self.active(key)?;
+        transaction.deadline = transaction.deadline.max(deadline);
+        Ok(())
+    }
+
     /// Hears that a synchronous statement of the open transaction has ended it.
     pub fn rolled_back_inside(&mut self) {
         self.autocommit = true;
@@ -205,6 +213,27 @@ impl Coordinator {
     /// What is to be done since the last call, in order.
     pub fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
+    }
+
+    /// Whether the transaction of this key is open, or begins without the end of another
+    /// one: only steps are before it, which nobody has to wait for an author for.
+    pub fn begins_by_itself(&self, key: &str) -> bool {
+        if let Some(transaction) = &self.transaction {
+            return transaction.key == key;
+        }
+        if !self.autocommit || !self.behind_manual.is_empty() {
+            return false;
+        }
+        let running = self.running.iter().filter_map(|(_, work)| match work {
+            Work::Outside(what) => Some(what),
+            _ => None,
+        });
+        let mut begins = running.chain(self.waiting.iter().map(|(_, what)| what));
+        let first = begins.find_map(|what| match what {
+            Outside::Begin { key, .. } => Some(key),
+            Outside::Statement | Outside::Batch => None,
+        });
+        first.is_none_or(|first| first == key)
     }
 
     /// Whether a transaction is open that spans turns, of either kind.
