@@ -1,7 +1,7 @@
 // npm run crash [-- ROUNDS] [--seed N]: the crash test for as many rounds as wanted.
 
 import { parseArgs } from "node:util";
-import { crashRounds } from "../__test__/support/crash.mjs";
+import { crashRounds, Holdings, States } from "../__test__/support/crash.mjs";
 import { build } from "./lib/build.mjs";
 import { Steps } from "./lib/steps.mjs";
 
@@ -20,12 +20,17 @@ const steps = new Steps();
 if (!(await build(steps, "any"))) process.exit(1);
 console.log(`seed ${seed}`);
 const say = ({ round, puts }) => {
-  const line = `${round} of ${rounds} kills survived, ${puts} acknowledged writes`;
+  const line = `${round} of ${rounds} kills survived, ${puts} acknowledged`;
   if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}`);
   else if (round % 10 === 0) console.log(line);
 };
-const { puts, actors, destroyed } = await crashRounds({ rounds, seed, onRound: say });
+const states = await crashRounds({ rounds, seed, acknowledged: new States(), onRound: say });
 console.log(
-  `\n${rounds} kills: all of ${puts} acknowledged writes were there, ` +
-    `${actors} actors each once, ${destroyed} destroyed ones gone`,
+  `\n${rounds} kills: all of ${states.puts} acknowledged writes were there, ` +
+    `${Object.keys(states.slots).length} actors each once, ${states.destroyed.length} destroyed ones gone`,
+);
+const holdings = await crashRounds({ rounds, seed, acknowledged: new Holdings(), onRound: say });
+console.log(
+  `\n${rounds} kills: all of ${holdings.puts} acknowledged changes of ` +
+    `${Object.keys(holdings.actors).length} actors were there, none by half and none twice`,
 );

@@ -12,7 +12,6 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { chance } from "./chance.mjs";
 
-const WRITER = fileURLToPath(new URL("crash-writer.mjs", import.meta.url));
 const SLOTS = 3;
 /** How long a writer writes before it is killed. */
 const WRITING_MS = { least: 150, most: 800 };
@@ -20,7 +19,9 @@ const START_MS = 200;
 /** A writer that has neither checked nor failed by then hangs. */
 const CHECK_LIMIT_MS = 60_000;
 
-class Acknowledged {
+/** What a writer of states has acknowledged. */
+export class States {
+  writer = "crash-writer.mjs";
   slots = {};
   destroyed = [];
   puts = 0;
@@ -37,13 +38,34 @@ class Acknowledged {
     if (kind === "destroyed") this.destroyed.push(key);
   }
 
-  expected = () => JSON.stringify({ acknowledged: this.slots, destroyed: this.destroyed });
+  expected = () => ({ acknowledged: this.slots, destroyed: this.destroyed });
+}
+
+/** What a writer of all that actors hold has acknowledged, by key. */
+export class Holdings {
+  writer = "holdings-writer.mjs";
+  actors = {};
+  puts = 0;
+
+  take(line) {
+    const [kind, key, value] = line.split(" ");
+    if (kind === "begun") return;
+    this.actors[key] ??= { note: 0, move: 0, jobs: [], plans: [] };
+    const of = this.actors[key];
+    if (kind === "note" || kind === "move") of[kind] = Number(value);
+    if (kind === "job") of.jobs.push(value);
+    if (kind === "plan") of.plans.push(value);
+    this.puts++;
+  }
+
+  expected = () => this.actors;
 }
 
 /** Runs one writer until it is killed; resolves with whether it had checked. */
 function writeUntilKilled(args, acknowledged, { early, writingMs }) {
   return new Promise((resolve, reject) => {
-    const writer = spawn(process.execPath, [WRITER, ...args], {
+    const program = fileURLToPath(new URL(acknowledged.writer, import.meta.url));
+    const writer = spawn(process.execPath, [program, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     let stderr = "";
@@ -76,22 +98,21 @@ function writeUntilKilled(args, acknowledged, { early, writingMs }) {
 }
 
 /**
- * Runs `rounds` kills and a last check; resolves with `{puts, actors, destroyed}`. `onRound` hears
- * of each round. Rejects, naming seed and round and keeping the folder, as soon as anything that
+ * Runs `rounds` kills and a last check of a writer; `acknowledged` gathers its lines and resolves the
+ * promise. `onRound` hears of each round. Rejects, naming seed and round and keeping the folder, as soon as anything that
  * was acknowledged is missing or an actor is there twice.
  */
-export async function crashRounds({ rounds, seed, onRound = () => {} }) {
+export async function crashRounds({ rounds, seed, acknowledged, onRound = () => {} }) {
   const random = chance(seed);
   const folder = mkdtempSync(path.join(tmpdir(), "greenroom-crash-"));
   const store = path.join(folder, "store");
   const expectedFile = path.join(folder, "expected.json");
-  const acknowledged = new Acknowledged();
   for (let round = 0; round <= rounds; round++) {
     const last = round === rounds;
     const { least, most } = WRITING_MS;
     const writingMs = last ? 0 : least + random() * (most - least);
     const early = !last && random() < 0.2 ? random() * START_MS : undefined;
-    writeFileSync(expectedFile, acknowledged.expected());
+    writeFileSync(expectedFile, JSON.stringify(acknowledged.expected()));
     try {
       const args = [store, expectedFile, String(seed * 1_000 + round)];
       const checked = await writeUntilKilled(args, acknowledged, { early, writingMs });
@@ -102,6 +123,5 @@ export async function crashRounds({ rounds, seed, onRound = () => {} }) {
     }
   }
   rmSync(folder, { recursive: true });
-  const { puts, slots, destroyed } = acknowledged;
-  return { puts, actors: Object.keys(slots).length, destroyed: destroyed.length };
+  return acknowledged;
 }
