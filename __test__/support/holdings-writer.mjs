@@ -10,6 +10,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeSync } from "node:fs";
 import { actor, queue, setup } from "greenroom";
+import { db } from "greenroom/db";
 import { chance } from "./chance.mjs";
 
 const LANES = 8;
@@ -26,6 +27,7 @@ const tell = (...words) => writeSync(1, `${words.join(" ")}\n`);
 
 const holder = actor({
   state: { noted: 0, moved: 0, done: [], fired: [], tried: [] },
+  db: db(),
   queues: { job: queue() },
   onWake(c) {
     c.sql.exec("CREATE TABLE IF NOT EXISTS notes (n INTEGER PRIMARY KEY)");
