@@ -22,6 +22,7 @@ mod export;
 mod faults;
 mod folder;
 mod gate;
+mod guests;
 mod image;
 mod import;
 mod keep;
@@ -50,6 +51,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 pub use self::actor::{ActorFile, FileStats};
 pub use self::faults::{FileFaults, FileStep, ImportStep, PromotionStep};
 pub(super) use self::folder::{ActorsFolder, beside};
+use self::guests::Guests;
 pub use self::limits::FileLimits;
 use self::line::Line;
 pub(super) use self::open::configure;
@@ -57,6 +59,7 @@ use self::pool::Job;
 pub(super) use self::routes::Sent;
 use self::routes::{Route, Routes};
 use self::slot::Slot;
+use self::sync::SyncJob;
 pub(super) use self::task::Task;
 pub use self::turn::Turn;
 use super::connection::Database;
@@ -90,7 +93,7 @@ pub(super) struct Files {
     /// Changed by callers (first use), promotions, the writer (ends) and the closing.
     routes: RwLock<Routes>,
     ready: Line<Job>,
-    syncs: Line<Arc<Slot>>,
+    syncs: Line<SyncJob>,
     /// Files that are open. Changed by whoever opens or closes one.
     open: Mutex<Vec<Arc<Slot>>>,
     may_have_room: Condvar,
@@ -98,6 +101,7 @@ pub(super) struct Files {
     has_rest: AtomicBool,
     kept_at: Mutex<Option<Instant>>,
     checkpoints: AtomicU64,
+    guests: Guests,
     /// `None` before the first actor that has a file.
     threads: Mutex<Option<Threads>>,
 }
@@ -148,6 +152,7 @@ impl Files {
             has_rest: AtomicBool::new(false),
             kept_at: Mutex::default(),
             checkpoints: AtomicU64::new(0),
+            guests: Guests::default(),
             threads: Mutex::default(),
         })
     }
@@ -240,6 +245,10 @@ impl Files {
     /// writer calls it when its own queue is closed and empty.
     pub(super) fn close(&self) {
         self.refuse_more();
+        // Where there are no threads, a guest may be who gives the turn for this.
+        if !self.by_turns {
+            self.guests.close();
+        }
         let threads = self.threads.lock().take();
         while self.serve_one() {}
         self.ready.close();

@@ -28,6 +28,7 @@ use super::gate::{Gate, Waiter};
 use super::lease::Lease;
 use super::open::FileConnection;
 use super::pool::Job;
+use super::sync::SyncJob;
 use super::task::Task;
 use super::turn::Parked;
 use crate::store::connection::Database;
@@ -215,7 +216,7 @@ impl Slot {
         if state.sync == Sync::Idle {
             state.sync = Sync::Waiting;
             drop(state);
-            self.files.syncs.push(Arc::clone(self));
+            self.files.syncs.push(SyncJob::Sync(Arc::clone(self)));
         }
         number
     }
