@@ -83,7 +83,7 @@ impl Slot {
         // A turn asks before it is the next one's turn.
         let waited = state.next_task().filter(waits).or_else(|| state.first_unready());
         let refused =
-            failed.zip(waited).and_then(|(error, at)| Some((state.tasks.remove(at)?, error)));
+            failed.zip(waited).and_then(|(error, at)| Some((state.tasks.remove(at)?.task, error)));
         self.schedule(state);
         self.wake();
         if let Some((task, error)) = refused {

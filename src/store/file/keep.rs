@@ -101,7 +101,8 @@ impl Files {
 
     /// How long a thread of the pool waits for work before it looks after the files.
     pub(super) fn patience(&self) -> Option<Duration> {
-        self.has_rest.load(Ordering::Relaxed).then_some(TICK)
+        let has_rest = self.has_rest.load(Ordering::Relaxed);
+        (has_rest || self.is_held_up.load(Ordering::Relaxed)).then_some(TICK)
     }
 
     /// Looks after files that nobody uses, unless that was done just before.

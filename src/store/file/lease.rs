@@ -271,6 +271,10 @@ impl Slot {
         state.last_used = self.files.clock.now();
         state.is_trimmed = false;
         state.in_transaction = connection.as_ref().is_some_and(|open| !open.sqlite.is_autocommit());
+        if !state.in_transaction {
+            state.by_hand = None;
+        }
+        let is_held_up = state.is_held_up();
         state.frames = connection.as_ref().map_or(0, |open| open.frames());
         match &connection {
             Some(open) => {
@@ -294,6 +298,9 @@ impl Slot {
         };
         self.schedule(state);
         self.wake();
+        if is_held_up {
+            self.files.note_held_up();
+        }
         if let Some(orphan) = orphan {
             self.copies.lock().end();
             orphan.abandon();

@@ -29,6 +29,7 @@ mod keep;
 mod lease;
 mod limits;
 mod line;
+mod manual;
 mod open;
 mod pool;
 mod promote;
@@ -71,7 +72,7 @@ use super::queue::Queue;
 use super::readers::Readers;
 use super::shared::store_thread;
 use super::{ActorNumber, StoreError};
-use crate::time::{Clock, Instant};
+use crate::time::{Clock, Instant, Sleep};
 
 /// The files of a store.
 pub(super) struct Files {
@@ -83,6 +84,8 @@ pub(super) struct Files {
     folder: Option<ActorsFolder>,
     /// Whether what is to be done waits for [`Files::serve_one`] (invariant 4).
     by_turns: bool,
+    /// As in the options of the store.
+    waits_for_turn: Option<Arc<dyn Fn() + Send + Sync>>,
     store: Arc<Database>,
     queue: Arc<Queue>,
     fence: Arc<Fence>,
@@ -97,6 +100,11 @@ pub(super) struct Files {
     /// Files that are open. Changed by whoever opens or closes one.
     open: Mutex<Vec<Arc<Slot>>>,
     may_have_room: Condvar,
+    /// Whether something may wait for a transaction begun by hand.
+    is_held_up: AtomicBool,
+    /// When the next of that has waited for too long, where no thread looks. Changed by
+    /// whoever gives the turns.
+    turn_at: Mutex<Option<Sleep>>,
     /// Whether files want looking after, and when that was done last.
     has_rest: AtomicBool,
     kept_at: Mutex<Option<Instant>>,
@@ -138,6 +146,7 @@ impl Files {
             faults: options.file_faults.clone(),
             folder,
             by_turns: options.waits_for_turn.is_some(),
+            waits_for_turn: options.waits_for_turn.clone(),
             store,
             queue,
             fence,
@@ -149,6 +158,8 @@ impl Files {
             syncs: Line::new(options.waits_for_turn.clone()),
             open: Mutex::default(),
             may_have_room: Condvar::new(),
+            is_held_up: AtomicBool::new(false),
+            turn_at: Mutex::default(),
             has_rest: AtomicBool::new(false),
             kept_at: Mutex::default(),
             checkpoints: AtomicU64::new(0),

@@ -18,7 +18,7 @@ use super::alarm::Books;
 use super::faults::PromotionStep;
 use super::lease::Lease;
 use super::open::FileConnection;
-use super::slot::{Holder, Slot};
+use super::slot::{Holder, Slot, Waiting};
 use super::task::Task;
 use super::{Files, Route, open, schema, sync};
 use crate::ids::Generation;
@@ -120,7 +120,9 @@ impl Files {
             Some(Route::At(_) | Route::Leaving(_)) | None => {
                 let before = routes.map.insert(slot.number, Route::Open(Arc::clone(slot)));
                 if let Some(Route::Leaving(waiting)) = before {
-                    slot.lock().tasks = waiting.into_inner();
+                    let since = self.clock.now();
+                    let tasks = waiting.into_inner().into_iter();
+                    slot.lock().tasks = tasks.map(|task| Waiting { task, since }).collect();
                 }
                 Ok(())
             }

@@ -293,10 +293,6 @@ impl State {
     }
 
     fn take_commits(&mut self) -> Vec<Task> {
-        let is_commit = |task: &Task| matches!(task, Task::Commit { .. });
-        let (commits, others) = self.take_tasks().into_iter().partition(is_commit);
-        let others: Vec<_> = others;
-        self.tasks.extend(others);
-        commits
+        self.take_where(|waiting| matches!(waiting.task, Task::Commit { .. }))
     }
 }

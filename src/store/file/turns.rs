@@ -19,11 +19,12 @@ impl Files {
             Some(Job::Serve(slot)) => guarded("the work on a file", || slot.serve()),
             Some(Job::Run(run)) => guarded("the work on files", run),
             Some(Job::Trim) => self.trim(),
-            // Nothing here wants looking after: there are no logs.
-            Some(Job::Keep) => {}
+            // Nothing else here wants looking after: there are no logs.
+            Some(Job::Keep) => drop(self.refuse_overdue()),
             None => match self.syncs.take() {
                 Some(job) => job.perform(),
-                None => return false,
+                // As time goes by, and nobody says so.
+                None => return self.refuse_overdue(),
             },
         }
         true

@@ -193,7 +193,7 @@ impl SqlError {
 }
 
 /// For messages and metadata.
-pub(super) fn millis(duration: Duration) -> u64 {
+pub(in crate::store) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
