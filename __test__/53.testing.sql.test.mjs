@@ -236,3 +236,45 @@ it("statements, a schedule and a message of one turn are there together after a 
     assert.deepEqual(await handle.look(), [n, n, n, n, n], point);
   }
 });
+
+it("what is changed behind a transaction begun by hand fails after a minute, and the transaction with it", async (t) => {
+  const notes = actor({
+    state: { n: 0 },
+    db: db({ onMigrate: (raw) => raw.execute(schema), warnOnManualTransactions: false }),
+    actions: {
+      async begin(c) {
+        await c.db.execute("BEGIN");
+        await c.db.execute("INSERT INTO notes VALUES ('lost')");
+        c.state.n += 1;
+      },
+      async end(c) {
+        await c.db.execute("COMMIT");
+      },
+      all: async (c) => [c.state.n, ...(await c.db.execute("SELECT text FROM notes"))],
+    },
+  });
+  const test = runtime(t, { notes });
+  const handle = test.client.notes.getOrCreate("a");
+  await handle.all();
+
+  const begun = handle.begin().catch((error) => error);
+  await test.clock.advance(MINUTE - 1);
+  assert.equal(await Promise.race([begun, Promise.resolve("waits")]), "waits");
+  await test.clock.advance(1);
+
+  const { group, code, metadata } = await begun;
+  assert.deepEqual(
+    { group, code, metadata },
+    {
+      group: "sqlite",
+      code: "manual_transaction_open",
+      metadata: { timeout_ms: MINUTE },
+    },
+  );
+  assert.deepEqual(await handle.all(), [0]);
+  const again = handle.begin();
+  await test.clock.advance(MINUTE - 1);
+  await handle.end();
+  await again;
+  assert.deepEqual(await handle.all(), [1, { text: "lost" }]);
+});

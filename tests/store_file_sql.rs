@@ -145,6 +145,8 @@ fn for_who_waits_only_what_has_committed_is_told_before_anybody_can_see_it() {
     bench.promote(0).unwrap();
     let (database, told) = watched(&bench, 0);
     wait(database.exec("CREATE TABLE t (x UNIQUE)")).unwrap();
+    // It is told right behind the answer.
+    until("the end of the first is told", || told() == [1, 1, 0]);
     let own = database.for_who_waits();
     let turn = bench.turn(0);
 

@@ -224,7 +224,10 @@ impl ActorStore for Actor {
     }
 
     fn own_file_now(&self, generation: Generation) -> Result<ActorFile, StoreError> {
-        self.store.shared.files.wait_for(self.own_file(generation))
+        match self.file() {
+            Some(file) => Ok(file),
+            None => self.store.promote_now(self.number, generation),
+        }
     }
 
     fn file(&self) -> Option<ActorFile> {

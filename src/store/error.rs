@@ -93,6 +93,12 @@ pub enum StoreError {
         /// The file.
         path: String,
     },
+    /// A transaction that the author began by hand did not end in time; certainly not done.
+    #[error("a transaction begun by hand was still open after {timeout_ms} ms")]
+    ManualTransactionOpen {
+        /// How long its end was waited for, in milliseconds.
+        timeout_ms: u64,
+    },
     /// A deferred foreign key of the author refused the commit of a turn; certainly not
     /// committed, with all that the turn changed.
     #[error("the turn's transaction was rolled back: {reason}")]
@@ -164,6 +170,9 @@ impl Coded for StoreError {
             Self::Corrupt { .. } => "corrupt",
             Self::FileMissing { .. } => "file_missing",
             Self::TransactionOpen { .. } => return ErrorCode::new("sqlite", "transaction_open"),
+            Self::ManualTransactionOpen { .. } => {
+                return ErrorCode::new("sqlite", "manual_transaction_open");
+            }
             Self::TurnLost { .. } => return ErrorCode::new("sqlite", "turn_lost"),
             Self::Exists { .. } => "exists",
             Self::NotEmpty { .. } => "not_empty",
@@ -196,6 +205,7 @@ impl Coded for StoreError {
             | Self::Corrupt { path, reason }
             | Self::NotAnActor { path, reason }
             | Self::Io { path, reason } => Some(json!({ "path": path, "reason": reason })),
+            Self::ManualTransactionOpen { timeout_ms } => Some(json!({ "timeout_ms": timeout_ms })),
             Self::TurnLost { reason } => Some(json!({ "reason": reason })),
             Self::Overloaded { waiting_bytes, limit_bytes } => {
                 Some(json!({ "waitingBytes": waiting_bytes, "limitBytes": limit_bytes }))

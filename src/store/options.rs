@@ -57,7 +57,8 @@ pub struct StoreOptions {
     pub files: FileLimits,
     /// In a test runtime one thing is done at a time, by the writer or for a file, each when
     /// [`super::SharedStore::serve_one`] says so; this is called, on any thread, when
-    /// something waits. It takes short locks only. Absent everywhere else.
+    /// something waits. It takes short locks only, and the clock is a manual one. Absent
+    /// everywhere else.
     pub waits_for_turn: Option<Arc<dyn Fn() + Send + Sync>>,
     /// Faults to come; only tests have any.
     pub faults: Faults,

@@ -39,13 +39,15 @@ impl SharedStore {
         }
     }
 
-    /// [`SharedStore::promote`], for the JavaScript thread in the middle of a turn: waits.
+    /// [`SharedStore::promote`], for the JavaScript thread in the middle of a turn: does it
+    /// there, and waits for nothing but the shared store and the disk.
     pub fn promote_now(
         self: &Arc<Self>,
         number: ActorNumber,
         generation: Generation,
     ) -> Result<ActorFile, StoreError> {
-        self.shared.files.wait_for(self.promote(number, generation))
+        let slot = self.shared.files.promote_here(number, generation)?;
+        Ok(ActorFile::new(Arc::clone(self), slot))
     }
 
     /// Reads in their files the alarms that the directory does not know, because the

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use greenroom::core::actor::lifecycle::StopReason;
 use greenroom::core::behavior::{StateDelta, StopOutcome};
-use greenroom::core::config::ActorConfig;
+use greenroom::core::config::{ActorConfig, Durability};
 use greenroom::core::context::ActorContext;
 use greenroom::store::{BeginOptions, Bindings, SqlValue};
 use greenroom::time::Duration;
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, call, is_open};
 
 async fn run(actor: &ActorContext, sql: &str) -> Result<i64, String> {
     let outcome = actor.sql().execute(sql.to_owned(), Bindings::None).await;
@@ -233,4 +233,69 @@ async fn a_generation_that_breaks_in_mid_turn_undoes_the_turn() {
     let again = world.generation();
     again.start().await.unwrap();
     assert_eq!(run(&again, "SELECT count(*) FROM t").await, Ok(0));
+}
+
+#[tokio::test]
+async fn a_change_behind_a_transaction_begun_by_hand_fails_after_a_minute_and_undoes_it() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+    run(&actor, "BEGIN").await.unwrap();
+    run(&actor, "INSERT INTO t VALUES (1)").await.unwrap();
+    actor.commit_state(vec![StateDelta::ActorState(Bytes::from_static(b"new"))]).unwrap();
+    let mut answer = call(&actor, "begin");
+
+    world.advance(Duration::from_millis(59_999)).await;
+    assert!(is_open(&mut answer));
+    world.advance(Duration::from_millis(1)).await;
+
+    let error = answer.await.unwrap().unwrap_err();
+    assert_eq!((&*error.group, &*error.code), ("sqlite", "manual_transaction_open"));
+    assert_eq!(error.metadata, Some(serde_json::json!({ "timeout_ms": 60_000 })));
+    let again = world.generation();
+    again.start().await.unwrap();
+    assert_eq!(run(&again, "SELECT count(*) FROM t").await, Ok(0));
+    assert_ne!(world.stored().await.state.as_deref(), Some(&b"new"[..]));
+}
+
+#[tokio::test]
+async fn at_its_end_an_actor_rolls_back_what_was_begun_by_hand_and_saves() {
+    let world = Fixture::new().await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+    run(&actor, "BEGIN").await.unwrap();
+    run(&actor, "INSERT INTO t VALUES (1)").await.unwrap();
+    actor.commit_state(vec![StateDelta::ActorState(Bytes::from_static(b"new"))]).unwrap();
+
+    slept(&world, &actor).await;
+
+    assert_eq!(world.stored().await.state.as_deref(), Some(&b"new"[..]));
+    let again = world.generation();
+    again.start().await.unwrap();
+    assert_eq!(run(&again, "SELECT count(*) FROM t").await, Ok(0));
+}
+
+#[tokio::test]
+async fn with_an_interval_a_save_behind_a_transaction_begun_by_hand_is_tried_again() {
+    let config =
+        ActorConfig { has_state: true, durability: Durability::Interval, ..ActorConfig::default() };
+    let world = Fixture::with(config).await;
+    let actor = world.started().await;
+    run(&actor, "CREATE TABLE t (a)").await.unwrap();
+    run(&actor, "BEGIN").await.unwrap();
+    run(&actor, "INSERT INTO t VALUES (1)").await.unwrap();
+    let state = || StateDelta::ActorState(Bytes::from_static(b"new"));
+    *world.script.state.lock() = Some(Bytes::from_static(b"new"));
+    let saving = actor.clone();
+    let saved = tokio::spawn(async move { saving.save_state(vec![state()]).await });
+    world.advance(Duration::from_secs(60)).await;
+
+    let error = saved.await.unwrap().unwrap_err();
+    assert_eq!((&*error.group, &*error.code), ("sqlite", "manual_transaction_open"));
+    run(&actor, "COMMIT").await.unwrap();
+    world.advance(Duration::from_secs(60)).await;
+    actor.flushed().await.unwrap();
+
+    assert_eq!(world.stored().await.state.as_deref(), Some(&b"new"[..]));
+    assert_eq!(run(&actor, "SELECT count(*) FROM t").await, Ok(1));
 }

@@ -286,7 +286,10 @@ impl Actor {
         self.config.durability == Durability::Interval
             && matches!(
                 error,
-                StoreError::Full { .. } | StoreError::Busy { .. } | StoreError::Overloaded { .. }
+                StoreError::Full { .. }
+                    | StoreError::Busy { .. }
+                    | StoreError::Overloaded { .. }
+                    | StoreError::ManualTransactionOpen { .. }
             )
     }
 }

@@ -170,11 +170,12 @@ impl Actor {
     }
 
     async fn finalize(self: &Arc<Self>, reason: StopReason) -> Result<StopOutcome> {
+        // First: nobody is left to end a transaction begun by hand, and writes wait for that.
+        self.or_over(self.close_sql()).await?;
         // A commit that fails leaves the state dirty, and the author's side must have
         // heard so before it is asked for the last snapshot.
         self.close_transactions();
         self.or_over(self.writes_answered()).await?;
-        self.or_over(self.close_sql()).await?;
         self.last_save().await?;
         self.or_over(self.tasks.close()).await?;
         self.answer_open_calls();

@@ -235,6 +235,9 @@ fn finish(slot: &Arc<Slot>, lease: &mut Lease, ran: SqlRan) {
         lease.fail("a statement ended in the unknown".to_owned(), None);
         return ran.finish(drop);
     }
+    if ran.began_by_hand() {
+        slot.begun_by_hand();
+    }
     let commit = lease.committed();
     ran.finish(|done| slot.wait_durable(commit, Reply::new(done)));
 }

@@ -13,10 +13,10 @@
 use std::sync::Arc;
 
 use super::lease::Lease;
-use super::pool::Job;
 use super::routes::Route;
 use super::schema;
 use super::slot::Slot;
+use super::sync::SyncJob;
 use crate::store::job::{Reply, Write};
 use crate::store::place::PlaceChange;
 use crate::store::{ActorNumber, StoreError};
@@ -60,20 +60,30 @@ impl Slot {
                 Some(error)
             }
         };
-        if let Some(parked) = state.parked.take() {
-            drop(state);
+        if state.parked.is_some() {
             match failed {
-                // Its statements run on a thread of the pool, this is the writer's.
-                None => self.files.ready.push(Job::Run(Box::new(move || parked.resume()))),
-                // Nor is there a pool any more when the store is closed.
-                Some(error) => parked.refuse(error),
+                None => {
+                    drop(state);
+                    // This is the writer's thread, and authors' statements may have the pool.
+                    self.files.syncs.push(SyncJob::Resume(Arc::clone(self)));
+                }
+                // Nor are there threads any more when the store is closed.
+                Some(error) => {
+                    let parked = state.parked.take();
+                    drop(state);
+                    if let Some(parked) = parked {
+                        parked.refuse(error);
+                    }
+                }
             }
             return self.wake();
         }
         // What waited for it fails, and nothing that could go on without it.
-        let waited = state.next_task().filter(|&at| state.waits_for_books(at));
+        let waits = |at: &usize| state.waits_for_books(*at);
+        // A turn asks before it is the next one's turn.
+        let waited = state.next_task().filter(waits).or_else(|| state.first_unready());
         let refused =
-            failed.zip(waited).and_then(|(error, at)| Some((state.tasks.remove(at)?, error)));
+            failed.zip(waited).and_then(|(error, at)| Some((state.tasks.remove(at)?.task, error)));
         self.schedule(state);
         self.wake();
         if let Some((task, error)) = refused {

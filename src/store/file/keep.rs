@@ -4,7 +4,8 @@
 //!
 //! 1. At most as many files are open as the limit says, but for those that a turn or a
 //!    transaction holds: the least recently used one closes before the next opens.
-//! 2. A turn never closes a file to open its own; the pool does, right afterwards.
+//! 2. A turn never closes a file to open its own, nor does a promotion; the pool does,
+//!    right afterwards.
 //! 3. Whoever waits for room holds no file, and waits only for files that the threads of
 //!    the store will free by themselves.
 //!
@@ -53,7 +54,7 @@ impl Files {
         open.push(Arc::clone(slot));
     }
 
-    /// Counts a file as open, for a turn (invariant 2).
+    /// Counts a file as open, for a turn or a promotion (invariant 2).
     pub(super) fn take_room(&self, slot: &Arc<Slot>) {
         let mut open = self.open.lock();
         open.push(Arc::clone(slot));
@@ -100,7 +101,8 @@ impl Files {
 
     /// How long a thread of the pool waits for work before it looks after the files.
     pub(super) fn patience(&self) -> Option<Duration> {
-        self.has_rest.load(Ordering::Relaxed).then_some(TICK)
+        let has_rest = self.has_rest.load(Ordering::Relaxed);
+        (has_rest || self.is_held_up.load(Ordering::Relaxed)).then_some(TICK)
     }
 
     /// Looks after files that nobody uses, unless that was done just before.

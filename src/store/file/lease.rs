@@ -274,6 +274,10 @@ impl Slot {
         state.in_transaction = in_transaction;
         // The next one has its own end.
         state.is_ending &= in_transaction;
+        if !in_transaction {
+            state.by_hand = None;
+        }
+        let is_held_up = state.is_held_up();
         state.frames = connection.as_ref().map_or(0, |open| open.frames());
         match &connection {
             Some(open) => {
@@ -297,6 +301,9 @@ impl Slot {
         };
         self.schedule(state);
         self.wake();
+        if is_held_up {
+            self.files.note_held_up();
+        }
         if let Some(orphan) = orphan {
             self.copies.lock().end();
             orphan.abandon();

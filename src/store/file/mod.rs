@@ -22,12 +22,14 @@ mod export;
 mod faults;
 mod folder;
 mod gate;
+mod guests;
 mod image;
 mod import;
 mod keep;
 mod lease;
 mod limits;
 mod line;
+mod manual;
 mod open;
 mod pool;
 mod promote;
@@ -50,6 +52,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 pub use self::actor::{ActorFile, FileStats};
 pub use self::faults::{FileFaults, FileStep, ImportStep, PromotionStep};
 pub(super) use self::folder::{ActorsFolder, beside};
+use self::guests::Guests;
 pub use self::limits::FileLimits;
 use self::line::Line;
 pub(super) use self::open::configure;
@@ -57,6 +60,7 @@ use self::pool::Job;
 pub(super) use self::routes::Sent;
 use self::routes::{Route, Routes};
 use self::slot::Slot;
+use self::sync::SyncJob;
 pub(super) use self::task::Task;
 pub use self::turn::Turn;
 use super::connection::Database;
@@ -68,7 +72,7 @@ use super::queue::Queue;
 use super::readers::Readers;
 use super::shared::store_thread;
 use super::{ActorNumber, StoreError};
-use crate::time::{Clock, Instant};
+use crate::time::{Clock, Instant, Sleep};
 
 /// The files of a store.
 pub(super) struct Files {
@@ -80,6 +84,8 @@ pub(super) struct Files {
     folder: Option<ActorsFolder>,
     /// Whether what is to be done waits for [`Files::serve_one`] (invariant 4).
     by_turns: bool,
+    /// As in the options of the store.
+    waits_for_turn: Option<Arc<dyn Fn() + Send + Sync>>,
     store: Arc<Database>,
     queue: Arc<Queue>,
     fence: Arc<Fence>,
@@ -90,14 +96,20 @@ pub(super) struct Files {
     /// Changed by callers (first use), promotions, the writer (ends) and the closing.
     routes: RwLock<Routes>,
     ready: Line<Job>,
-    syncs: Line<Arc<Slot>>,
+    syncs: Line<SyncJob>,
     /// Files that are open. Changed by whoever opens or closes one.
     open: Mutex<Vec<Arc<Slot>>>,
     may_have_room: Condvar,
+    /// Whether something may wait for a transaction begun by hand.
+    is_held_up: AtomicBool,
+    /// When the next of that has waited for too long, where no thread looks. Changed by
+    /// whoever gives the turns.
+    turn_at: Mutex<Option<Sleep>>,
     /// Whether files want looking after, and when that was done last.
     has_rest: AtomicBool,
     kept_at: Mutex<Option<Instant>>,
     checkpoints: AtomicU64,
+    guests: Guests,
     /// `None` before the first actor that has a file.
     threads: Mutex<Option<Threads>>,
 }
@@ -134,6 +146,7 @@ impl Files {
             faults: options.file_faults.clone(),
             folder,
             by_turns: options.waits_for_turn.is_some(),
+            waits_for_turn: options.waits_for_turn.clone(),
             store,
             queue,
             fence,
@@ -145,9 +158,12 @@ impl Files {
             syncs: Line::new(options.waits_for_turn.clone()),
             open: Mutex::default(),
             may_have_room: Condvar::new(),
+            is_held_up: AtomicBool::new(false),
+            turn_at: Mutex::default(),
             has_rest: AtomicBool::new(false),
             kept_at: Mutex::default(),
             checkpoints: AtomicU64::new(0),
+            guests: Guests::default(),
             threads: Mutex::default(),
         })
     }
@@ -240,6 +256,10 @@ impl Files {
     /// writer calls it when its own queue is closed and empty.
     pub(super) fn close(&self) {
         self.refuse_more();
+        // Where there are no threads, a guest may be who gives the turn for this.
+        if !self.by_turns {
+            self.guests.close();
+        }
         let threads = self.threads.lock().take();
         while self.serve_one() {}
         self.ready.close();

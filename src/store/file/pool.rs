@@ -30,6 +30,7 @@ impl Files {
                 Next::Work(Job::Keep) | Next::Idle => {}
                 Next::Closed => return,
             }
+            self.refuse_overdue();
             self.keep();
         }
     }

@@ -18,12 +18,12 @@ use super::alarm::Books;
 use super::faults::PromotionStep;
 use super::lease::Lease;
 use super::open::FileConnection;
-use super::slot::{Holder, Slot};
+use super::slot::{Holder, Slot, Waiting};
 use super::task::Task;
 use super::{Files, Route, open, schema, sync};
 use crate::ids::Generation;
 use crate::store::connection::Database;
-use crate::store::job::{Read, Reply, Write};
+use crate::store::job::{Read, Reply, Write, guarded};
 use crate::store::place::{self, FileName, PlaceChange};
 use crate::store::{ActorNumber, Place, StoreError, directory};
 
@@ -31,7 +31,21 @@ use crate::store::{ActorNumber, Place, StoreError, directory};
 const NAMES: u32 = 1_000;
 
 impl Files {
-    /// Moves an actor into a file, on this thread of the pool.
+    /// Moves an actor into a file for a turn, on its own thread: the pool may be busy with
+    /// statements of other actors.
+    pub(in crate::store) fn promote_here(
+        self: &Arc<Self>,
+        number: ActorNumber,
+        generation: Generation,
+    ) -> Result<Arc<Slot>, StoreError> {
+        let _guest = self.guests.enter()?;
+        self.start_threads()?;
+        let mut promoted = Err(StoreError::Closed);
+        guarded("a promotion", || promoted = self.promote(number, generation));
+        promoted
+    }
+
+    /// Moves an actor into a file, on this thread, which waits for the shared store.
     pub(in crate::store) fn promote(
         self: &Arc<Self>,
         number: ActorNumber,
@@ -59,9 +73,8 @@ impl Files {
         }
         match self.fill_and_switch(&slot, connection, generation) {
             Ok(connection) => {
-                self.open.lock().push(Arc::clone(&slot));
+                self.take_room(&slot);
                 drop(Lease::new(Arc::clone(&slot), Some(connection)));
-                self.trim();
                 Ok(slot)
             }
             Err(error) => {
@@ -107,7 +120,9 @@ impl Files {
             Some(Route::At(_) | Route::Leaving(_)) | None => {
                 let before = routes.map.insert(slot.number, Route::Open(Arc::clone(slot)));
                 if let Some(Route::Leaving(waiting)) = before {
-                    slot.lock().tasks = waiting.into_inner();
+                    let since = self.clock.now();
+                    let tasks = waiting.into_inner().into_iter();
+                    slot.lock().tasks = tasks.map(|task| Waiting { task, since }).collect();
                 }
                 Ok(())
             }

@@ -13,7 +13,7 @@ use rusqlite::wal::CheckpointMode;
 
 use super::alarm::Books;
 use super::lease::Lease;
-use super::slot::{Holder, Slot, State};
+use super::slot::{Holder, Slot, State, Waiting};
 use super::task::Task;
 use super::{schema, sync};
 use crate::store::StoreError;
@@ -182,7 +182,7 @@ impl Slot {
 impl State {
     /// Whether the directory must hear first that this task changes the alarm.
     pub(super) fn waits_for_books(&self, at: usize) -> bool {
-        let needs_books = match &self.tasks[at] {
+        let needs_books = match &self.tasks[at].task {
             Task::Commit { batch, .. } => batch.alarm.is_some(),
             Task::OpenAlarm { .. } => true,
             _ => false,
@@ -192,7 +192,7 @@ impl State {
 
     /// The task at `at`, and if that is a commit those right behind it.
     fn take_group(&mut self, at: usize) -> Vec<Task> {
-        let is_commit = |task: &Task| matches!(task, Task::Commit { .. });
+        let is_commit = |waiting: &Waiting| matches!(waiting.task, Task::Commit { .. });
         let mut count = 1;
         if is_commit(&self.tasks[at]) {
             while count < GROUP
@@ -202,16 +202,13 @@ impl State {
                 count += 1;
             }
         }
-        self.tasks.drain(at..at + count).collect()
+        self.tasks.drain(at..at + count).map(|waiting| waiting.task).collect()
     }
 
     /// Takes out what writes, or everything.
     fn take_writes(&mut self, everything: bool) -> Vec<Task> {
-        let all = self.take_tasks();
-        let stays = |task: &Task| !everything && matches!(task, Task::Read(_) | Task::Load(_));
-        let (kept, taken) = all.into_iter().partition(stays);
-        let kept: Vec<_> = kept;
-        self.tasks.extend(kept);
-        taken
+        self.take_where(|Waiting { task, .. }| {
+            everything || !matches!(task, Task::Read(_) | Task::Load(_))
+        })
     }
 }

@@ -26,8 +26,10 @@ use super::Files;
 use super::alarm::Books;
 use super::gate::{Gate, Waiter};
 use super::lease::Lease;
+use super::manual::ByHand;
 use super::open::FileConnection;
 use super::pool::Job;
+use super::sync::SyncJob;
 use super::task::Task;
 use super::turn::Parked;
 use crate::store::connection::Database;
@@ -56,7 +58,7 @@ pub(super) struct State {
     pub(super) holder: Holder,
     /// JavaScript threads that wait for the connection: the pool lets them pass.
     pub(super) turns_waiting: usize,
-    pub(super) tasks: VecDeque<Task>,
+    pub(super) tasks: VecDeque<Waiting>,
     /// Whether the slot is in the line of the pool.
     pub(super) is_scheduled: bool,
     /// Whether the free connection is in a transaction that spans turns.
@@ -64,6 +66,8 @@ pub(super) struct State {
     /// Whether that one ends by itself: its commit was asked for, and needs no thread of
     /// its author's.
     pub(super) is_ending: bool,
+    /// The transaction, if it was begun by hand. Changed by whoever has the connection.
+    pub(super) by_hand: Option<ByHand>,
     pub(super) gate: Gate,
     pub(super) sync: Sync,
     /// The second descriptor of the log, for the sync threads.
@@ -94,6 +98,13 @@ pub(super) struct State {
     is_memory: bool,
     /// Why nothing is served any more.
     pub(super) gone: Option<StoreError>,
+}
+
+/// A task that waits for its turn.
+pub(super) struct Waiting {
+    pub(super) task: Task,
+    /// Since when.
+    pub(super) since: Instant,
 }
 
 /// Where the connection is.
@@ -129,6 +140,7 @@ impl Slot {
             is_scheduled: false,
             in_transaction: false,
             is_ending: false,
+            by_hand: None,
             gate: Gate::default(),
             sync: Sync::Idle,
             log: None,
@@ -192,8 +204,12 @@ impl Slot {
             return Err(Box::new((task, gone)));
         }
         state.wants_close = false;
-        state.tasks.push_back(task);
+        state.tasks.push_back(Waiting { task, since: self.files.clock.now() });
+        let is_held_up = state.is_held_up();
         self.schedule(state);
+        if is_held_up {
+            self.files.note_held_up();
+        }
         Ok(())
     }
 
@@ -219,7 +235,7 @@ impl Slot {
         if state.sync == Sync::Idle {
             state.sync = Sync::Waiting;
             drop(state);
-            self.files.syncs.push(Arc::clone(self));
+            self.files.syncs.push(SyncJob::Sync(Arc::clone(self)));
         }
         number
     }
@@ -344,7 +360,15 @@ impl State {
     }
 
     pub(super) fn take_tasks(&mut self) -> Vec<Task> {
-        self.tasks.drain(..).collect()
+        self.tasks.drain(..).map(|waiting| waiting.task).collect()
+    }
+
+    /// Takes out those tasks, in their order.
+    pub(super) fn take_where(&mut self, is_taken: impl FnMut(&Waiting) -> bool) -> Vec<Task> {
+        let all = std::mem::take(&mut self.tasks);
+        let (taken, kept) = all.into_iter().partition::<VecDeque<_>, _>(is_taken);
+        self.tasks = kept;
+        taken.into_iter().map(|waiting| waiting.task).collect()
     }
 
     /// Whether a thread of the pool would find something to do.
@@ -359,9 +383,9 @@ impl State {
     pub(super) fn next_task(&self) -> Option<usize> {
         if self.in_transaction {
             let mut behind = false;
-            return self.tasks.iter().position(|task| {
-                let joins = task.may_join(behind);
-                behind |= matches!(task, Task::Commit { .. });
+            return self.tasks.iter().position(|waiting| {
+                let joins = waiting.task.may_join(behind);
+                behind |= matches!(waiting.task, Task::Commit { .. });
                 joins
             });
         }
@@ -371,7 +395,7 @@ impl State {
     /// Which task is next and can be done.
     pub(super) fn runnable(&self) -> Option<usize> {
         let at = self.next_task()?;
-        let waits = self.waits_for_books(at) || matches!(self.tasks[at], Task::Settle { .. });
+        let waits = self.waits_for_books(at) || matches!(self.tasks[at].task, Task::Settle { .. });
         (!(waits && self.books.is_moving())).then_some(at)
     }
 

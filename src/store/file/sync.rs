@@ -1,4 +1,5 @@
-//! The threads that make the commits of files durable.
+//! The threads that make the commits of files durable, and make those for which a turn
+//! could not wait: no author's statement ever holds these threads up.
 //!
 //! # Invariants
 //!
@@ -23,11 +24,28 @@ use crate::store::StoreError;
 use crate::store::connection::Database;
 use crate::store::job::guarded;
 
+/// Work for a sync thread.
+pub(super) enum SyncJob {
+    /// The log of this file has what is not durable.
+    Sync(Arc<Slot>),
+    /// A turn of this file was parked, and the directory knows what it waited for.
+    Resume(Arc<Slot>),
+}
+
+impl SyncJob {
+    pub(super) fn perform(self) {
+        match self {
+            Self::Sync(slot) => guarded("a sync", || slot.sync()),
+            Self::Resume(slot) => guarded("the commit of a turn", || slot.resume_parked()),
+        }
+    }
+}
+
 impl Files {
     /// Serves until the store is closed.
     pub(super) fn sync_files(&self) {
-        while let Next::Work(slot) = self.syncs.next(None) {
-            guarded("a sync", || slot.sync());
+        while let Next::Work(job) = self.syncs.next(None) {
+            job.perform();
         }
     }
 }
@@ -95,7 +113,7 @@ impl Slot {
             again
         };
         if again {
-            self.files.syncs.push(Arc::clone(self));
+            self.files.syncs.push(SyncJob::Sync(Arc::clone(self)));
         }
         self.files.eased();
         self.tell();

@@ -7,10 +7,15 @@
 //!    statement, so that the turn sees it and comes after it.
 //! 3. A turn that is dropped has changed nothing.
 //! 4. The end of a turn waits for no disk: when the directory must hear of an alarm
-//!    first, the lease moves to a thread of the pool, which commits then.
+//!    first, the turn is parked. A sync thread commits it then, or the next turn, which
+//!    waits for it.
+//! 5. A turn waits for a thread of the pool only while that has its own actor's
+//!    connection: the others may be busy with statements of other actors.
 
 use std::sync::Arc;
 use std::thread;
+
+use parking_lot::MutexGuard;
 
 use super::alarm::Books;
 use super::lease::Lease;
@@ -260,6 +265,17 @@ impl Slot {
         Ok(Lease::new(Arc::clone(self), connection))
     }
 
+    /// Commits the turn that was parked, unless somebody has done so.
+    pub(super) fn resume_parked(&self) {
+        let parked = {
+            let mut state = self.lock();
+            if state.may_resume() { state.parked.take() } else { None }
+        };
+        if let Some(parked) = parked {
+            parked.resume();
+        }
+    }
+
     fn lease_for_turn(self: &Arc<Self>, waits: bool) -> Result<(Lease, Vec<Task>), StoreError> {
         let me = thread::current().id();
         let busy = || StoreError::Busy { path: self.database.label() };
@@ -272,6 +288,10 @@ impl Slot {
             match &state.holder {
                 // It would wait for itself.
                 Holder::Turn(Some(owner)) if *owner == me => return Err(busy()),
+                // The sync threads may wait for a disk.
+                Holder::Turn(None) if state.may_resume() => {
+                    MutexGuard::unlocked(&mut state, || self.resume_parked());
+                }
                 Holder::Turn(_) | Holder::Pool => {
                     state.turns_waiting += 1;
                     state = self.wait(state);
@@ -292,13 +312,12 @@ impl Slot {
                     return Err(StoreError::TransactionOpen { path: self.database.label() });
                 }
                 // An earlier commit of the actor waits for the directory.
-                _ if state.has_unready_commit() => {
-                    if state.is_scheduled || state.books.is_moving() {
+                _ if state.first_unready().is_some() => {
+                    if state.books.is_moving() {
                         state = self.wait(state);
                     } else {
-                        // The pool let this turn pass, which now has to let the pool pass.
-                        self.schedule(state);
-                        state = self.lock();
+                        state.books = Books::Opening;
+                        MutexGuard::unlocked(&mut state, || self.open_alarm());
                     }
                 }
                 _ => break,
@@ -316,15 +335,17 @@ impl Slot {
 }
 
 impl State {
-    fn has_unready_commit(&self) -> bool {
-        (0..self.tasks.len()).any(|at| self.waits_for_books(at))
+    /// Whether a turn is parked that could be committed.
+    fn may_resume(&self) -> bool {
+        self.parked.is_some() && self.books == Books::Open
+    }
+
+    /// The first task that waits for the directory.
+    pub(super) fn first_unready(&self) -> Option<usize> {
+        (0..self.tasks.len()).find(|&at| self.waits_for_books(at))
     }
 
     fn take_commits(&mut self) -> Vec<Task> {
-        let is_commit = |task: &Task| matches!(task, Task::Commit { .. });
-        let (commits, others) = self.take_tasks().into_iter().partition(is_commit);
-        let others: Vec<_> = others;
-        self.tasks.extend(others);
-        commits
+        self.take_where(|waiting| matches!(waiting.task, Task::Commit { .. }))
     }
 }

@@ -1,11 +1,7 @@
 //! Files of a store that waits for its turn: what the threads would do is done by whoever
 //! gives the turns, and by whoever would otherwise wait for it in vain.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::mpsc::{Receiver, TryRecvError};
-
-use futures::FutureExt;
 
 use super::Files;
 use super::pool::Job;
@@ -23,11 +19,12 @@ impl Files {
             Some(Job::Serve(slot)) => guarded("the work on a file", || slot.serve()),
             Some(Job::Run(run)) => guarded("the work on files", run),
             Some(Job::Trim) => self.trim(),
-            // Nothing here wants looking after: there are no logs.
-            Some(Job::Keep) => {}
+            // Nothing else here wants looking after: there are no logs.
+            Some(Job::Keep) => drop(self.refuse_overdue()),
             None => match self.syncs.take() {
-                Some(slot) => guarded("a sync", || slot.sync()),
-                None => return false,
+                Some(job) => job.perform(),
+                // As time goes by, and nobody says so.
+                None => return self.refuse_overdue(),
             },
         }
         true
@@ -36,19 +33,6 @@ impl Files {
     /// Gives the store its turn for one thing. False when nothing waits for one.
     pub(in crate::store) fn help(&self) -> bool {
         self.queue.serve_one() || self.serve_one()
-    }
-
-    /// Blocks for something that the store will do.
-    pub(in crate::store) fn wait_for<T>(&self, done: impl Future<Output = T>) -> T {
-        let mut done = pin!(done);
-        loop {
-            if let Some(value) = done.as_mut().now_or_never() {
-                return value;
-            }
-            if !self.help() {
-                return futures::executor::block_on(done);
-            }
-        }
     }
 
     /// Blocks for an answer of the writer, for a thread of the pool.

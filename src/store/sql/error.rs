@@ -203,7 +203,7 @@ impl From<SqlError> for StoreError {
 }
 
 /// For messages and metadata.
-pub(super) fn millis(duration: Duration) -> u64 {
+pub(in crate::store) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

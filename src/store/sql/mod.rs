@@ -29,7 +29,9 @@ mod work;
 mod tests;
 
 pub use self::authorizer::SqlWay;
+pub(super) use self::coordinator::DEFAULT_TIMEOUT;
 pub use self::database::{BeginOptions, CommitEnd, SqlDatabase, SqlHost};
+pub(super) use self::error::millis;
 pub use self::error::{Ending, SqlError};
 pub use self::reply::SqlReply;
 pub use self::rows::{SqlCursor, SqlOutcome, SqlRows};

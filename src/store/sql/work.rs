@@ -80,6 +80,7 @@ pub struct SqlRan {
     ran: Ran,
     answer: Answer,
     commits: bool,
+    began_by_hand: bool,
 }
 
 /// The duty to report (invariant 1).
@@ -103,7 +104,8 @@ impl SqlWork {
             Err(error) => {
                 // Without a connection there is no transaction either.
                 let ran = Ran::Whole { result: Err(error.into()), autocommit: true };
-                return SqlRan { report, ran, answer: Answer::None, commits: false };
+                let answer = Answer::None;
+                return SqlRan { report, ran, answer, commits: false, began_by_hand: false };
             }
         };
         let was_open = !session.is_autocommit();
@@ -124,7 +126,8 @@ impl SqlWork {
             }
         };
         let commits = autocommit && step != Step::RollBack && (was_open || wrote);
-        SqlRan { report, ran, answer, commits }
+        let began_by_hand = !autocommit && !was_open && step == Step::Own;
+        SqlRan { report, ran, answer, commits, began_by_hand }
     }
 }
 
@@ -133,6 +136,11 @@ impl SqlRan {
     /// without a checkpoint.
     pub fn is_broken(&self) -> bool {
         matches!(self.ran, Ran::Broken(_))
+    }
+
+    /// Whether an author's statement began a transaction that is open.
+    pub fn began_by_hand(&self) -> bool {
+        self.began_by_hand
     }
 
     /// The same step, as failed with `error` if it did.
@@ -147,7 +155,7 @@ impl SqlRan {
     /// connection has committed so far; what it is given is to be called when that is on
     /// the disk, on any thread.
     pub fn finish(self, when_durable: impl FnOnce(CommitDone)) {
-        let Self { mut report, ran, answer, commits } = self;
+        let Self { mut report, ran, answer, commits, .. } = self;
         report.is_due = false;
         let waits = commits && matches!(ran, Ran::Whole { result: Ok(()), .. });
         report.shared.finished(report.ticket, ran, answer, waits.then_some(when_durable));

@@ -32,7 +32,7 @@ use crate::time::{Duration, Instant};
 /// How many operations may wait or run outside of transactions.
 pub(super) const ADMITTED: usize = 128;
 /// How long a transaction may take when nothing is said.
-pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+pub(in crate::store) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// See the module.
 #[derive(Debug)]

@@ -1,0 +1,149 @@
+//! Turns go on while statements of other actors have every thread of the pool.
+
+#![cfg(feature = "faults")]
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
+
+#[path = "support/files.rs"]
+mod files;
+#[path = "support/store.rs"]
+mod support;
+
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use files::*;
+use greenroom::ids::IdSource;
+use greenroom::store::{
+    ActorFile, BeginOptions, FileLimits, SqlDatabase, SqlError, SqlHost, SqlWork, WriteBatch,
+};
+use greenroom::time::Clock;
+use parking_lot::Mutex;
+use support::*;
+
+/// A host whose steps do not let go of their thread.
+struct Host {
+    file: ActorFile,
+    generation: greenroom::ids::Generation,
+    arrived: mpsc::Sender<()>,
+    released: Mutex<mpsc::Receiver<()>>,
+}
+
+impl SqlHost for Host {
+    fn run(&self, work: SqlWork) {
+        self.file.perform(self.generation, work);
+    }
+
+    /// On the thread that has begun the transaction.
+    fn deadline_changed(&self) {
+        let _ = self.arrived.send(());
+        let _ = self.released.lock().recv_timeout(PATIENCE);
+    }
+
+    fn failed(&self, _: &SqlError) {}
+
+    fn label(&self) -> String {
+        self.file.path()
+    }
+}
+
+/// The only thread of the pool, until this is dropped.
+struct Pool(mpsc::Sender<()>);
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // For what ends the transaction, too.
+        for _ in 0..8 {
+            let _ = self.0.send(());
+        }
+    }
+}
+
+/// Three actors, of which the first has a file and the pool.
+fn starved() -> (Files, Pool) {
+    let limits = FileLimits { pool_threads: 1, sync_threads: 1, ..limits() };
+    let bench = Files::with_limits(3, limits);
+    bench.promote(0).unwrap();
+    bench.promote(1).unwrap();
+    let (arrived, arrives) = mpsc::channel();
+    let (release, released) = mpsc::channel();
+    let generation = bench.actors[0].1;
+    let host = Host { file: bench.file(0), generation, arrived, released: Mutex::new(released) };
+    let ids = Arc::new(IdSource::seeded(1));
+    let database = SqlDatabase::new(Arc::new(host), Clock::system(), ids, false);
+    drop(database.begin(BeginOptions::default()));
+    arrives.recv_timeout(PATIENCE).unwrap();
+    (bench, Pool(release))
+}
+
+/// What this gives on a thread of its own, which must not wait for the pool.
+fn unhindered<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (give, given) = mpsc::channel();
+    thread::spawn(move || drop(give.send(work())));
+    given.recv_timeout(PATIENCE / 6).expect("it does not wait for the pool")
+}
+
+fn arming(bench: &Files, n: usize, alarm: i64) -> WriteBatch {
+    WriteBatch { alarm: Some(Some(alarm)), ..bench.batch(n, Vec::new()) }
+}
+
+#[test]
+fn a_turn_moves_its_actor_and_sets_an_alarm_while_others_have_the_pool() {
+    let (bench, pool) = starved();
+    let (actor, generation) = (bench.actor(2), bench.actors[2].1);
+
+    let turn = unhindered(move || {
+        let turn = actor.own_file_now(generation).unwrap().turn(generation).unwrap();
+        turn.share();
+        turn.begin().unwrap();
+        turn.execute("CREATE TABLE t (x)").unwrap();
+        turn
+    });
+    end_turn(turn, arming(&bench, 2, 5_000)).wait().unwrap();
+
+    let file = bench.file(2);
+    let seen = unhindered(move || {
+        file.turn(generation).unwrap().number("SELECT count(*) FROM sqlite_schema WHERE name='t'")
+    });
+    assert_eq!(seen, Ok(1));
+    drop(pool);
+    assert_eq!(bench.reopen().place(2), greenroom::store::Place::File { n: 1 });
+}
+
+#[test]
+fn a_turn_commits_what_sets_an_alarm_before_it_while_others_have_the_pool() {
+    let (bench, pool) = starved();
+    let (number, generation) = bench.actors[1];
+    let armed = send(&bench.store, number, arming(&bench, 1, 5_000));
+
+    let file = bench.file(1);
+    unhindered(move || drop(file.turn(generation).unwrap()));
+
+    armed.wait().unwrap();
+    drop(pool);
+}
+
+#[test]
+fn a_turn_commits_the_one_that_was_parked_while_the_disk_is_slow() {
+    let (bench, pool) = starved();
+    let generation = bench.actors[1].1;
+    bench.faults.hold_syncs(true);
+    // The sync thread waits for the disk from here on.
+    let first = bench.commit_turn(1, bench.turn(1), "first");
+    let turn = bench.turn(1);
+    turn.share();
+    turn.begin().unwrap();
+    turn.execute("CREATE TABLE t (x)").unwrap();
+    let parked = end_turn(turn, arming(&bench, 1, 5_000));
+
+    let file = bench.file(1);
+    let seen = unhindered(move || {
+        file.turn(generation).unwrap().number("SELECT count(*) FROM sqlite_schema WHERE name='t'")
+    });
+
+    assert_eq!(seen, Ok(1));
+    assert!(parked.is_unanswered());
+    bench.faults.hold_syncs(false);
+    first.wait().unwrap();
+    parked.wait().unwrap();
+    drop(pool);
+}
