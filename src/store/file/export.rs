@@ -105,7 +105,7 @@ impl Copying {
     /// be made in the middle of a transaction, whose changes this connection sees.
     fn go_on(self) {
         let slot = Arc::clone(&self.slot);
-        let step = Task::Read(Box::new(move |sqlite| match sqlite {
+        let step = Task::Copy(Box::new(move |sqlite| match sqlite {
             Err(error) => self.give_up(error),
             Ok(sqlite) => self.step(sqlite),
         }));

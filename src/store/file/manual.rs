@@ -142,5 +142,5 @@ impl State {
 
 /// Whether it fails in the end: the end of a generation takes care of what it asks for.
 fn is_held_up(task: &Task) -> bool {
-    matches!(task, Task::Commit { .. } | Task::Read(_))
+    matches!(task, Task::Commit { .. } | Task::Read(_) | Task::Copy(_))
 }

@@ -99,7 +99,7 @@ impl Slot {
     fn perform_one(self: &Arc<Self>, lease: &mut Lease, task: Task) {
         match task {
             Task::Commit { batch, reply } => lease.commit(&batch, reply),
-            Task::Read(read) => guarded("a read", || read(Ok(lease.sqlite()))),
+            Task::Read(read) | Task::Copy(read) => guarded("a read", || read(Ok(lease.sqlite()))),
             Task::Load(read) => {
                 let begun = lease.begin_generation();
                 guarded("a read", || read(begun.map(|()| lease.sqlite())));
@@ -208,7 +208,7 @@ impl State {
     /// Takes out what writes, or everything.
     fn take_writes(&mut self, everything: bool) -> Vec<Task> {
         self.take_where(|Waiting { task, .. }| {
-            everything || !matches!(task, Task::Read(_) | Task::Load(_))
+            everything || !matches!(task, Task::Read(_) | Task::Load(_) | Task::Copy(_))
         })
     }
 }

@@ -16,6 +16,8 @@ pub(in crate::store) enum Task {
     /// The reading that a generation begins with. A transaction that the one before left
     /// open is undone first.
     Load(Read),
+    /// A step of a copy of everything, which has nothing of an open transaction.
+    Copy(Read),
     /// An author's statement, or a part of a transaction that spans turns.
     Run(Run),
     /// Waits until the directory says that the alarm is open.
@@ -34,6 +36,7 @@ impl Task {
             Self::Commit { batch, .. } => batch.weight(),
             Self::Read(_)
             | Self::Load(_)
+            | Self::Copy(_)
             | Self::Run(_)
             | Self::OpenAlarm { .. }
             | Self::Settle { .. } => 0,
@@ -46,7 +49,7 @@ impl Task {
         match self {
             Self::Run(_) | Self::Load(_) | Self::OpenAlarm { .. } => true,
             Self::Read(_) => !behind,
-            Self::Commit { .. } | Self::Settle { .. } => false,
+            Self::Commit { .. } | Self::Copy(_) | Self::Settle { .. } => false,
         }
     }
 
@@ -56,7 +59,7 @@ impl Task {
             Self::Commit { reply, .. } | Self::OpenAlarm { reply } | Self::Settle { reply } => {
                 reply.send(Err(error));
             }
-            Self::Read(read) | Self::Load(read) => read(Err(error)),
+            Self::Read(read) | Self::Load(read) | Self::Copy(read) => read(Err(error)),
             Self::Run(run) => run(Err(error)),
         }
     }
