@@ -106,20 +106,26 @@ fn each_waits_for_a_minute_of_its_own_and_what_waited_when_it_began_from_then_on
 }
 
 #[test]
-fn a_reading_that_waits_for_too_long_fails_and_one_that_does_not_is_served() {
+fn a_reading_behind_a_batch_that_waits_fails_or_is_served_as_that_is() {
     let (clock, bench, database) = bench();
     bench.put(0, "k", "v").unwrap();
     run(&database, "BEGIN");
-    let key = || vec![Bytes::from_static(b"k")];
-    let early = bench.actor(0).kv_get(key());
-    clock.advance(LONG);
-    assert_eq!(wait(early), Err(TOO_LONG));
+    let read = || bench.actor(0).kv_get(vec![Bytes::from_static(b"k")]);
+    let value = || Ok(vec![Some(Bytes::from_static(b"v"))]);
 
-    let late = bench.actor(0).kv_get(key());
+    let (batch, with_it) = (bench.send(0, "one"), read());
+    clock.advance(MOMENT);
+    let after_it = read();
+    clock.advance(LONG - MOMENT);
+    assert_eq!(batch.wait(), Err(TOO_LONG));
+    assert_eq!(wait(with_it), Err(TOO_LONG));
+    assert_eq!(wait(after_it), value(), "nothing is before it any more");
+
+    let (batch, behind) = (bench.send(0, "two"), read());
     clock.advance(LONG - MOMENT);
     run(&database, "ROLLBACK");
-
-    assert_eq!(wait(late), Ok(vec![Some(Bytes::from_static(b"v"))]));
+    batch.wait().unwrap();
+    assert_eq!(wait(behind), value());
 }
 
 #[test]

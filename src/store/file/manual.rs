@@ -93,7 +93,7 @@ impl Slot {
         self.lock().by_hand = Some(ByHand { since, is_warned_of: false });
     }
 
-    fn refuse_overdue(&self, now: Instant) -> bool {
+    fn refuse_overdue(self: &Arc<Self>, now: Instant) -> bool {
         let (overdue, warns) = {
             let mut state = self.lock();
             if !state.is_held_up() {
@@ -114,6 +114,10 @@ impl Slot {
         let has_refused = !overdue.is_empty();
         let timeout_ms = millis(DEFAULT_TIMEOUT);
         self.refuse(overdue, &StoreError::ManualTransactionOpen { timeout_ms });
+        if has_refused {
+            // Readings behind a batch that is gone need not wait any more.
+            self.schedule(self.lock());
+        }
         has_refused
     }
 }
