@@ -95,7 +95,8 @@ const holder = actor({
     },
   },
   internalActions: {
-    fire: (c, word) => void c.state.fired.push(word),
+    // In its turn, as an assignment to `c.state` beside a transaction would fail.
+    fire: (c, word) => c.transaction((tx) => void tx.state.fired.push(word)),
     try: (c, word) => void c.state.tried.push(word),
   },
 });

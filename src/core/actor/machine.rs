@@ -119,6 +119,8 @@ pub(super) struct Machine {
     pub(super) transactions: Option<Box<Transactions>>,
     /// The author's side has closed its rows for the rest of the generation.
     pub(super) rows_closed: bool,
+    /// The last save was taken: nothing can be stored any more.
+    pub(super) last_saved: bool,
     /// Flushes of a workflow; made for the first one.
     pub(super) flushes: Option<Box<Flushes>>,
     /// When something of the author's statements is overdue.
@@ -174,6 +176,7 @@ impl Machine {
             commit_waiters: Vec::new(),
             transactions: None,
             rows_closed: false,
+            last_saved: false,
             flushes: None,
             sql_due: None,
             sql_turn: None,
@@ -342,6 +345,13 @@ impl Machine {
     /// Whether what changes now can still be saved.
     pub(super) fn may_save(&self) -> bool {
         !self.is_over() && self.saves_now()
+    }
+
+    /// Whether the only commit that may still come is the one at the end.
+    pub(super) fn last_save_comes(&self) -> bool {
+        let phase = self.lifecycle.phase();
+        let ends = matches!(phase, Phase::SleepFinalize | Phase::Destroying);
+        ends && !self.is_over() && !self.last_saved
     }
 
     /// Whether a commit may begin: while a state transaction is open none does.

@@ -253,11 +253,13 @@ impl Actor {
             }
             // An answer after the limit finds another epoch.
             machine.state.epoch += 1;
+            machine.last_saved = true;
             let stopping = self.stopping();
             machine.set_queue_alarm(self.moment(now));
             machine.alarm.take_back();
             machine.alarm.set_schedules(machine.schedule_alarm());
-            let nothing = !machine.has_rows() && !machine.alarm.is_changed();
+            let nothing =
+                !machine.has_rows() && !machine.alarm.is_changed() && !machine.sql_wrote;
             match deltas {
                 Ok(deltas) if deltas.is_empty() && nothing => {
                     machine.pushes_pending = false;

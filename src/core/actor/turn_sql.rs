@@ -121,7 +121,8 @@ impl Actor {
     /// The turn has ended (invariants 2 and 3).
     pub(crate) fn end_sql_turn(self: &Arc<Self>) {
         self.step(|machine, _| {
-            if machine.sql_wrote && machine.may_save() {
+            // The last save takes it along, too: alone it would be half of its turn.
+            if machine.sql_wrote && (machine.may_save() || machine.last_save_comes()) {
                 return;
             }
             machine.sql_in_use = false;
