@@ -188,6 +188,37 @@ async fn what_a_turn_writes_is_committed_with_the_state() {
 }
 
 #[tokio::test]
+async fn a_turn_that_ends_behind_the_grace_period_is_stored_with_the_last_state_or_not_at_all() {
+    for is_saved in [true, false] {
+        let world = Fixture::new().await;
+        let actor = world.started().await;
+        run(&actor, "CREATE TABLE t (a)").await.unwrap();
+        world.settle().await;
+        actor.sql().run_in_turn("INSERT INTO t VALUES (1)", &Bindings::None).unwrap();
+        world.script.hold("serialize_state_save");
+        actor.stop(StopReason::Sleep);
+        world.settle().await;
+        assert_eq!(world.script.waiting("serialize_state_save"), 1, "the grace period is over");
+
+        actor.sql().end_turn();
+        world.settle().await;
+        if is_saved {
+            world.script.answer_snapshot(b"last");
+        } else {
+            actor.break_generation(greenroom::error::Error::internal("killed"));
+        }
+        world.settle().await;
+        world.script.release("serialize_state_save");
+
+        let again = world.generation();
+        again.start().await.unwrap();
+        let state = world.stored().await.state;
+        assert_eq!(run(&again, "SELECT count(*) FROM t").await, Ok(i64::from(is_saved)));
+        assert_eq!(state.as_deref() == Some(&b"last"[..]), is_saved);
+    }
+}
+
+#[tokio::test]
 async fn a_turn_that_only_reads_gives_the_connection_back_at_its_end() {
     let world = Fixture::new().await;
     let actor = world.started().await;

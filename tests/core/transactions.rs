@@ -186,6 +186,24 @@ async fn it_sees_its_own_changes_and_those_of_nobody_else() {
 }
 
 #[tokio::test]
+async fn the_next_commit_behind_it_has_the_state_that_answers_wait_for() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    let state = |text| vec![StateDelta::ActorState(bytes(text))];
+    let before = actor.commit_state(state("before")).unwrap();
+    let owner = open(&actor).await;
+    actor.mark_dirty();
+    let put = actor.kv().put(entry("k", "turn"));
+
+    owner.roll_back().await;
+    let behind = actor.commit_state(state("turn")).unwrap();
+
+    assert_eq!(behind, before.next(), "a commit without the state came between");
+    put.await.unwrap();
+    assert_eq!(fixture.stored().await.state, Some(bytes("turn")));
+}
+
+#[tokio::test]
 async fn what_others_save_meanwhile_is_saved_when_it_has_ended() {
     for commits in [true, false] {
         let fixture = Fixture::new().await;

@@ -66,16 +66,20 @@ impl TurnRows {
 
 impl Machine {
     /// Adds changes that the machine makes by itself. They are committed at once,
-    /// unless a turn has some that wait: then they go with those (invariant 2). They
-    /// also go with a state that answers wait for, whose commit comes soon: whoever
-    /// waits in place for the next commit waits for that one.
+    /// unless a turn has some that wait: then they go with those (invariant 2).
     pub(super) fn write_own_rows(&mut self, rows: Rows) {
-        // The connection is with the turn, whose commit would overtake this one.
-        let goes_with_others = self.has_rows()
-            || self.sql_in_use
-            || (self.config().durability == Durability::Reply && self.state_is_dirty());
+        let goes_with_others = self.has_rows();
         self.rows.add(rows);
         if !goes_with_others {
+            self.commit_own_rows();
+        }
+    }
+
+    /// Commits the rows that wait, unless a commit that takes them along comes soon
+    /// (invariant 5).
+    pub(super) fn commit_own_rows(&mut self) {
+        let state_comes = self.config().durability == Durability::Reply && self.state_is_dirty();
+        if !self.sql_in_use && !state_comes {
             self.commit_rows();
         }
     }

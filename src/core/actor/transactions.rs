@@ -126,7 +126,7 @@ impl Machine {
         for (deltas, reply) in postponed.into_iter().flatten() {
             commits::save(self, deltas, reply, now);
         }
-        self.commit_rows();
+        self.commit_own_rows();
         let next = self.transactions.as_mut().and_then(|all| {
             let waits = !all.waiting.is_empty();
             waits.then(|| all.waiting.remove(0))

@@ -132,7 +132,7 @@ impl Actor {
                 turn => machine.effects.extend(turn.map(Effect::EndTurn)),
             }
             // What the machine changed by itself meanwhile.
-            machine.commit_rows();
+            machine.commit_own_rows();
         });
     }
 }
