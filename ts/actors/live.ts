@@ -15,14 +15,7 @@ import type { ActorSpecifier } from "../errors";
 import { messageOf, RivetError } from "../errors";
 import { Keys } from "../kv";
 import { Logger, type Logging } from "../log";
-import {
-  type Bag,
-  dispatch,
-  type NativeContext,
-  type NativeDatabase,
-  type NativeQueue,
-  type NativeSchedule,
-} from "../native-half";
+import { type Bag, dispatch, type NativeQueue, type NativeSchedule } from "../native-half";
 import type { Messages } from "../queue";
 import { afterwards, Cron, Schedule, type Scheduling } from "../schedule";
 import { AuthorsDatabase } from "../sql/author";
@@ -33,6 +26,7 @@ import { merged } from "../transaction/draft";
 import { insideOf, refuseInside } from "../transaction/inside";
 import type { Transaction } from "../transaction/transaction";
 import { Context } from "./context";
+import { Natives } from "./natives";
 import { isOutdated, readStored } from "./stored";
 import { atTurnsEnd } from "./turn";
 
@@ -87,10 +81,9 @@ export class Live implements Owner {
   #kv: Keys | undefined;
   #database: AuthorsDatabase | undefined;
   #sql: InTurn | undefined;
-  #sqlNative: NativeDatabase | undefined;
+  #natives: Natives | undefined;
   #schedule: Schedule | undefined;
   #cron: Cron | undefined;
-  #queue: NativeQueue | undefined;
   /** The contexts that received messages and may receive more. */
   consumers: Set<Messages> | undefined;
   /** The open transaction. Set by {@link openTransaction}, cleared by its end. */
@@ -140,7 +133,7 @@ export class Live implements Owner {
 
   /** The author's keys and values. */
   get kv(): Keys {
-    this.#kv ??= new Keys(() => this.#outside("kv").kv(), this);
+    this.#kv ??= new Keys(() => this.#outside("kv").kv, this);
     return this.#kv;
   }
 
@@ -149,7 +142,7 @@ export class Live implements Owner {
     const { database: provider, migrations: steps } = this.definition;
     this.#database ??= new AuthorsDatabase(
       { provider, steps },
-      () => this.#outside("db").sql(),
+      () => this.#outside("db").sql,
       this,
       (body, timeout) =>
         runTransaction(this, (tx) => body(tx.raw), { timeout, includesState: true }),
@@ -159,10 +152,7 @@ export class Live implements Owner {
 
   /** Statements within the turn. */
   get sql(): InTurn {
-    this.#sql ??= new InTurn(() => {
-      this.#sqlNative ??= this.bag.context.sql();
-      return this.#sqlNative;
-    });
+    this.#sql ??= new InTurn(() => this.#native.sql);
     return this.#sql;
   }
 
@@ -184,8 +174,7 @@ export class Live implements Owner {
 
   /** The messages, for the queues of its contexts. */
   get queue(): NativeQueue {
-    this.#queue ??= this.bag.context.queue();
-    return this.#queue;
+    return this.#native.queue;
   }
 
   /** A context receives messages. */
@@ -285,15 +274,20 @@ export class Live implements Owner {
     );
   }
 
+  get #native(): Natives {
+    this.#natives ??= new Natives(() => this.bag.context);
+    return this.#natives;
+  }
+
   /** The native half for what a transaction has of its own. */
-  #outside(member: string): NativeContext {
+  #outside(member: string): Natives {
     refuseInside(this, member);
-    return this.bag.context;
+    return this.#native;
   }
 
   /** The schedules; while a transaction is open what would change them waits for its end. */
   #laterNative(member: string): NativeSchedule {
-    const native = this.#outside(member).schedule();
+    const native = this.#outside(member).schedule;
     const { transaction } = this;
     return transaction === undefined ? native : afterwards(native, transaction.over);
   }
