@@ -82,6 +82,13 @@ export async function rates(run, { operations, body, reference }) {
   return out;
 }
 
+/** The row of the table for work that is measured by {@link rates}. */
+export async function rateRow(run, { work, target, ...measured }) {
+  const { rates: samples, cpus, references } = await rates(run, measured);
+  const reference = { what: measured.reference.what, unit: "rate", samples: references };
+  return { work, unit: "rate", samples, cpus, reference, target };
+}
+
 /** How long `body` takes, in milliseconds. */
 export async function timed(body) {
   const started = performance.now();

@@ -2,7 +2,7 @@
 
 import { setup } from "greenroom";
 import { ACTORS, awake, interval, reply } from "../actors.mjs";
-import { inFlight, rates } from "../measure.mjs";
+import { inFlight, rateRow } from "../measure.mjs";
 import { plainCall } from "../references.mjs";
 import { atLeast } from "../table.mjs";
 
@@ -14,9 +14,7 @@ export default async function* calls(run) {
   const reference = plainCall();
   const measured = async (work, target, count, operations, call) => {
     const body = (n) => inFlight(count, n, call);
-    const { rates: samples, cpus, references } = await rates(run, { operations, body, reference });
-    const beside = { what: reference.what, unit: "rate", samples: references };
-    return { work, unit: "rate", samples, cpus, reference: beside, target };
+    return await rateRow(run, { work, operations, body, reference, target });
   };
 
   yield await measured(

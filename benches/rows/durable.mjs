@@ -4,7 +4,7 @@ import path from "node:path";
 import { setup } from "greenroom";
 import native from "../../index.js";
 import { ACTORS, awake, reply } from "../actors.mjs";
-import { inFlight, rates } from "../measure.mjs";
+import { inFlight, rateRow } from "../measure.mjs";
 import { plainSync } from "../references.mjs";
 import { atLeast, partOfReference } from "../table.mjs";
 
@@ -55,15 +55,7 @@ export default async function* durable(run) {
     },
   ]) {
     const body = (n) => inFlight(count, n, call);
-    const measured = await rates(run, { operations, body, reference });
-    yield {
-      work,
-      unit: "rate",
-      samples: measured.rates,
-      cpus: measured.cpus,
-      reference: { what: reference.what, unit: "rate", samples: measured.references },
-      target,
-    };
+    yield await rateRow(run, { work, operations, body, reference, target });
   }
   await registry.shutdown();
 }

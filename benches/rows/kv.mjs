@@ -2,7 +2,7 @@
 
 import { actor, setup } from "greenroom";
 import { ACTORS } from "../actors.mjs";
-import { inFlight, rates } from "../measure.mjs";
+import { inFlight, rateRow } from "../measure.mjs";
 import { atLeast } from "../table.mjs";
 import { groupCommit } from "./durable.mjs";
 
@@ -36,15 +36,7 @@ export default async function* kv(run) {
     },
   ]) {
     const body = (n) => inFlight(GROUP, n, call);
-    const measured = await rates(run, { operations, body, reference });
-    yield {
-      work,
-      unit: "rate",
-      samples: measured.rates,
-      cpus: measured.cpus,
-      reference: { what: reference.what, unit: "rate", samples: measured.references },
-      target,
-    };
+    yield await rateRow(run, { work, operations, body, reference, target });
   }
   await registry.shutdown();
 }

@@ -2,7 +2,7 @@
 
 import { actor, setup } from "greenroom";
 import { ACTORS, awake, reply } from "../actors.mjs";
-import { inFlight, rates } from "../measure.mjs";
+import { inFlight, rateRow } from "../measure.mjs";
 import { plainCall } from "../references.mjs";
 import { atLeast } from "../table.mjs";
 
@@ -41,15 +41,8 @@ export default async function* ordinary(run) {
       };
       await client.chain.getOrCreate("link").descend(DEPTH - 1);
     };
-    const measured = await rates(run, { operations, body, reference });
-    yield {
-      work: `call on the ordinary way, same environment, ${count} in flight`,
-      unit: "rate",
-      samples: measured.rates,
-      cpus: measured.cpus,
-      reference: { what: reference.what, unit: "rate", samples: measured.references },
-      target,
-    };
+    const work = `call on the ordinary way, same environment, ${count} in flight`;
+    yield await rateRow(run, { work, operations, body, reference, target });
   }
   await registry.shutdown();
 }

@@ -1,7 +1,7 @@
 // Messages: sent through handles, received by `run`, completed. All of it durable.
 
 import { actor, queue, setup } from "greenroom";
-import { rates } from "../measure.mjs";
+import { rateRow } from "../measure.mjs";
 import { atLeast } from "../table.mjs";
 import { groupCommit } from "./durable.mjs";
 
@@ -56,14 +56,12 @@ export default async function* queues(run) {
     );
   };
   const reference = groupCommit(run.folder());
-  const measured = await rates(run, { operations: 100_000, body, reference });
-  yield {
+  yield await rateRow(run, {
     work: `queue: send 100,000 small messages to ${ACTORS} actors and complete each, durable`,
-    unit: "rate",
-    samples: measured.rates,
-    cpus: measured.cpus,
-    reference: { what: reference.what, unit: "rate", samples: measured.references },
+    operations: 100_000,
+    body,
+    reference,
     target: atLeast(20_000),
-  };
+  });
   await registry.shutdown();
 }

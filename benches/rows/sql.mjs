@@ -4,7 +4,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 
 import { actor, setup } from "greenroom";
 import { db } from "greenroom/db";
-import { pause, rates, timed } from "../measure.mjs";
+import { pause, rateRow, timed } from "../measure.mjs";
 import { betterSqlite, plainSync } from "../references.mjs";
 import { atLeast, atLeastOrPart, atMost, partOfReference } from "../table.mjs";
 
@@ -90,15 +90,7 @@ export default async function* sql(run) {
       target: atLeast(250_000),
     },
   ]) {
-    const measured = await rates(run, { operations, body, reference });
-    yield {
-      work,
-      unit: "rate",
-      samples: measured.rates,
-      cpus: measured.cpus,
-      reference: { what: reference.what, unit: "rate", samples: measured.references },
-      target,
-    };
+    yield await rateRow(run, { work, operations, body, reference, target });
   }
   better.close();
   yield* newActors(run, client);
