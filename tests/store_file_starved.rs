@@ -1,4 +1,5 @@
-//! Turns go on while statements of other actors have every thread of the pool.
+//! Turns and short statements go on while statements of other actors have every thread of
+//! the pool.
 
 #![cfg(feature = "faults")]
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
@@ -14,7 +15,8 @@ use std::thread;
 use files::*;
 use greenroom::ids::IdSource;
 use greenroom::store::{
-    ActorFile, BeginOptions, FileLimits, SqlDatabase, SqlError, SqlHost, SqlWork, WriteBatch,
+    ActorFile, BeginOptions, Bindings, FileLimits, SqlDatabase, SqlError, SqlHost, SqlOutcome,
+    SqlValue, SqlWork, WriteBatch,
 };
 use greenroom::time::Clock;
 use parking_lot::Mutex;
@@ -58,12 +60,23 @@ impl Drop for Pool {
     }
 }
 
-/// Three actors, of which the first has a file and the pool.
-fn starved() -> (Files, Pool) {
+/// Three actors, of which two have a file.
+fn files() -> Files {
     let limits = FileLimits { pool_threads: 1, sync_threads: 1, ..limits() };
     let bench = Files::with_limits(3, limits);
     bench.promote(0).unwrap();
     bench.promote(1).unwrap();
+    bench
+}
+
+fn starved() -> (Files, Pool) {
+    let bench = files();
+    let pool = starve(&bench);
+    (bench, pool)
+}
+
+/// Gives the pool to the first actor.
+fn starve(bench: &Files) -> Pool {
     let (arrived, arrives) = mpsc::channel();
     let (release, released) = mpsc::channel();
     let generation = bench.actors[0].1;
@@ -72,7 +85,47 @@ fn starved() -> (Files, Pool) {
     let database = SqlDatabase::new(Arc::new(host), Clock::system(), ids, false);
     drop(database.begin(BeginOptions::default()));
     arrives.recv_timeout(PATIENCE).unwrap();
-    (bench, Pool(release))
+    Pool(release)
+}
+
+/// A host that waits for nobody.
+struct Ready(ActorFile, greenroom::ids::Generation);
+
+impl SqlHost for Ready {
+    fn run(&self, work: SqlWork) {
+        self.0.perform(self.1, work);
+    }
+
+    fn deadline_changed(&self) {}
+
+    fn failed(&self, _: &SqlError) {}
+
+    fn label(&self) -> String {
+        self.0.path()
+    }
+}
+
+/// The statements of an actor, which has a table with a thousand rows.
+fn statements(bench: &Files, n: usize) -> SqlDatabase {
+    let host = Arc::new(Ready(bench.file(n), bench.actors[n].1));
+    let database =
+        SqlDatabase::new(host, Clock::system(), Arc::new(IdSource::seeded(2)), false);
+    wait(database.exec("CREATE TABLE t (x)")).unwrap();
+    wait(database.execute(ADD, upto(1_000))).unwrap();
+    database
+}
+
+/// Adds as many rows as are bound.
+const ADD: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?) \
+                   INSERT INTO t SELECT x FROM n";
+const COUNT: &str = "SELECT count(*) FROM t";
+
+fn upto(rows: i64) -> Bindings {
+    Bindings::Positional(vec![SqlValue::Integer(rows)])
+}
+
+fn count(outcome: SqlOutcome) -> SqlValue {
+    outcome.rows.into_parts().1.remove(0)
 }
 
 /// What this gives on a thread of its own, which must not wait for the pool.
@@ -84,6 +137,53 @@ fn unhindered<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T
 
 fn arming(bench: &Files, n: usize, alarm: i64) -> WriteBatch {
     WriteBatch { alarm: Some(Some(alarm)), ..bench.batch(n, Vec::new()) }
+}
+
+#[test]
+fn a_statement_that_was_short_is_run_by_who_asks_and_one_that_was_not_waits_for_the_pool() {
+    let bench = files();
+    let database = statements(&bench, 1);
+    wait(database.execute(COUNT, Bindings::None)).unwrap();
+    wait(database.execute(ADD, upto(5))).unwrap();
+    wait(database.execute("INSERT INTO t SELECT x FROM t", Bindings::None)).unwrap();
+    let pool = starve(&bench);
+
+    let own = database.clone();
+    let short = unhindered(move || {
+        wait(own.execute(ADD, upto(5))).unwrap();
+        wait(own.execute(COUNT, Bindings::None)).unwrap()
+    });
+    assert_eq!(count(short), SqlValue::Integer(2_015));
+    let long = database.execute("INSERT INTO t SELECT x FROM t", Bindings::None);
+    let mut long = tokio_test::task::spawn(long);
+    assert!(long.poll().is_pending());
+    // It came later, so it waits, too.
+    let mut behind = tokio_test::task::spawn(database.execute(COUNT, Bindings::None));
+    assert!(behind.poll().is_pending());
+    drop(pool);
+
+    wait(long.into_inner()).unwrap();
+    assert_eq!(count(wait(behind.into_inner()).unwrap()), SqlValue::Integer(4_030));
+}
+
+#[test]
+fn a_statement_that_is_not_short_this_time_is_undone_and_run_whole_by_the_pool() {
+    let bench = files();
+    let database = statements(&bench, 1);
+    wait(database.execute(ADD, upto(5))).unwrap();
+    let pool = starve(&bench);
+
+    let mut long = tokio_test::task::spawn(database.execute(ADD, upto(100_000)));
+    assert!(long.poll().is_pending());
+    let turn = bench.turn(1);
+    assert_eq!(turn.number(COUNT), Ok(1_005), "nothing of it is left");
+    drop(turn);
+    drop(pool);
+
+    wait(long.into_inner()).unwrap();
+    let counted = wait(database.execute(COUNT, Bindings::None)).unwrap();
+    assert_eq!(count(counted), SqlValue::Integer(101_005));
+    assert_eq!(bench.reopen().turn(1).number(COUNT), Ok(101_005));
 }
 
 #[test]

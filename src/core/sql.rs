@@ -13,8 +13,9 @@ use futures::future::BoxFuture;
 
 use super::actor::activity::WorkKind;
 use super::actor::{Actor, RanInTurn, WorkRegion};
+use super::behavior::Reply;
 use super::context::ActorContext;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::{
     BeginOptions, Bindings, SqlDatabase, SqlError, SqlOutcome, SqlTransaction, is_blank,
 };
@@ -63,6 +64,24 @@ impl ActorSql {
             return futures::future::ready(Ok(SqlOutcome::default())).boxed();
         }
         self.ask(|database| database.execute(sql, bindings))
+    }
+
+    /// [`ActorSql::execute`] for whoever is told the outcome instead of waiting for it in a
+    /// future: nothing is spawned or polled for it.
+    pub fn execute_told(&self, sql: String, bindings: Bindings, reply: Reply<SqlOutcome>) {
+        if is_blank(&sql) {
+            return reply.send(Ok(SqlOutcome::default()));
+        }
+        let database = match self.database() {
+            Ok(database) => database,
+            Err(error) => return reply.send(Err(error.into())),
+        };
+        let region = WorkRegion::new(&self.actor, WorkKind::InternalKeepAwake);
+        let specifier = self.actor.identity().specifier();
+        database.execute_told(sql, bindings, move |answer| {
+            drop(region);
+            reply.send(answer.map_err(|error| Error::from(error).with_actor(specifier)));
+        });
     }
 
     /// Runs all statements of a text in order; answers the rows of the last one that has
@@ -160,13 +179,15 @@ impl ActorSql {
         T: Send + 'static,
         F: Future<Output = Result<T, SqlError>> + Send + 'static,
     {
-        match self.actor.database() {
-            Ok(database) if self.caller_waits => {
-                answered(&self.actor, call(database.for_who_waits()))
-            }
+        match self.database() {
             Ok(database) => answered(&self.actor, call(database)),
             Err(error) => futures::future::ready(Err(error.into())).boxed(),
         }
+    }
+
+    fn database(&self) -> Result<SqlDatabase, SqlError> {
+        let database = self.actor.database()?;
+        Ok(if self.caller_waits { database.for_who_waits() } else { database })
     }
 }
 
@@ -228,7 +249,7 @@ fn answered<T: Send + 'static>(
     async move {
         let answer = answer.await;
         drop(region);
-        answer.map_err(|error| crate::error::Error::from(error).with_actor(specifier))
+        answer.map_err(|error| Error::from(error).with_actor(specifier))
     }
     .boxed()
 }

@@ -6,6 +6,7 @@
 //! a ticket below are what it stands on.
 
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use napi::Env;
@@ -330,18 +331,27 @@ fn settle(hub: &Arc<Hub>, ticket: f64, future: impl Future<Output = Result<()>> 
     settle_with(hub, ticket, async move { future.await.map(|()| None) });
 }
 
-/// Runs `future` and settles a ticket with its outcome, also when it panics.
+/// Runs `future` and settles a ticket with its outcome, also when it panics. What is ready
+/// at once needs no task.
 pub(super) fn settle_with(
     hub: &Arc<Hub>,
     ticket: f64,
     future: impl Future<Output = Result<Option<bytes::Bytes>>> + Send + 'static,
 ) {
     let reply = super::host::settles(hub, number(ticket));
-    match hub.spawner() {
-        Ok(spawner) => {
-            // A task that panics drops the reply, which answers.
-            spawner.spawn("settle", async move { reply.send(future.await) });
-        }
-        Err(error) => reply.send(Err(error)),
+    let spawner = match hub.spawner() {
+        Ok(spawner) => spawner,
+        Err(error) => return reply.send(Err(error)),
+    };
+    let mut future = Box::pin(future);
+    let first = {
+        // A timer that it makes belongs to the runtime.
+        let _entered = spawner.handle().enter();
+        future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    };
+    match first {
+        Poll::Ready(outcome) => reply.send(outcome),
+        // A task that panics drops the reply, which answers.
+        Poll::Pending => drop(spawner.spawn("settle", async move { reply.send(future.await) })),
     }
 }

@@ -20,12 +20,15 @@ use napi_derive::napi;
 
 use self::packing::{pack, pack_all, pack_cursor, unpack};
 use super::context::settle_with;
+use super::env::number;
 use super::error::{invalid_argument, thrown};
 use super::guard::trip;
+use super::host::settles;
 use super::hub::Hub;
+use crate::core::behavior::Reply;
 use crate::core::sql::{ActorSql, ActorTransaction};
 use crate::error::Result;
-use crate::store::{BeginOptions, Bindings};
+use crate::store::{BeginOptions, Bindings, SqlOutcome};
 use crate::time::Duration;
 
 /// The database of one actor.
@@ -77,8 +80,12 @@ pub fn sql_execute(
     ticket: f64,
 ) -> napi::Result<()> {
     trip();
-    let ran = for_caller(database, waits).execute(sql, read_given(env, bindings.as_ref())?);
-    settle_with(&database.hub, ticket, async move { pack(&ran.await?).map(Some) });
+    let bindings = read_given(env, bindings.as_ref())?;
+    let reply = settles(&database.hub, number(ticket));
+    let packed = Reply::new(move |ran: Result<SqlOutcome>| {
+        reply.send(ran.and_then(|outcome| pack(&outcome).map(Some)));
+    });
+    for_caller(database, waits).execute_told(sql, bindings, packed);
     Ok(())
 }
 

@@ -98,11 +98,13 @@ impl ActorFile {
         transaction.run_now(lease.session(), sql, bindings)
     }
 
-    /// Performs a step of an author's asynchronous statements on a thread of the store,
-    /// after everything that the actor sent before, and reports it. While a transaction of
+    /// Performs a step of an author's asynchronous statements after everything that the
+    /// actor sent before, and reports it: on a thread of the store, or on this one if it is
+    /// short and nobody has the connection. While a transaction of
     /// theirs is open, batches and readings of the actor wait. For a generation that has
     /// ended it is reported as [`StoreError::Stale`].
     pub fn perform(&self, generation: Generation, work: SqlWork) {
+        let Some(work) = self.perform_here(generation, work) else { return };
         let (slot, ordeal) = (Arc::clone(&self.slot), self.ordeal.clone());
         self.send(Task::Run(Box::new(move |lease| {
             let lease = match lease {
@@ -115,6 +117,25 @@ impl ActorFile {
                 Some(ordeal) => perform_through(&ordeal, &slot, lease, work),
             }
         })));
+    }
+
+    /// Performs a short statement on this thread, or gives it back.
+    fn perform_here(&self, generation: Generation, work: SqlWork) -> Option<SqlWork> {
+        let slot = &self.slot;
+        if self.ordeal.is_some()
+            || !work.is_short()
+            || !slot.files.fence.is_current(slot.number, generation)
+        {
+            return Some(work);
+        }
+        let Some((_guest, mut lease)) = slot.lease_here() else { return Some(work) };
+        match work.perform_here(lease.session()) {
+            Ok(ran) => {
+                finish(slot, &mut lease, ran);
+                None
+            }
+            Err(work) => Some(work),
+        }
     }
 
     /// Resolves once the directory durably says that the alarm is open. Asked for before

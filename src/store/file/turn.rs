@@ -18,6 +18,7 @@ use std::thread;
 use parking_lot::MutexGuard;
 
 use super::alarm::Books;
+use super::guests::Guest;
 use super::lease::Lease;
 use super::slot::{Holder, Slot, State};
 use super::task::{self, Task};
@@ -263,6 +264,29 @@ impl Slot {
         let connection = state.take(Holder::Turn(Some(me)));
         drop(state);
         Ok(Lease::new(Arc::clone(self), connection))
+    }
+
+    /// The connection for one short statement, if this thread has to wait for nobody and the
+    /// statement would overtake nothing. The guest goes after the lease.
+    pub(super) fn lease_here(self: &Arc<Self>) -> Option<(Guest<'_>, Lease)> {
+        if self.files.by_turns {
+            return None;
+        }
+        let guest = self.files.guests.enter().ok()?;
+        let mut state = self.lock();
+        let is_next = state.gone.is_none()
+            && state.tasks.is_empty()
+            && state.turns_waiting == 0
+            && state.parked.is_none()
+            && !state.in_transaction
+            && !state.is_checkpoint_due();
+        if !is_next {
+            return None;
+        }
+        let connection = state.take(Holder::Turn(Some(thread::current().id())))?;
+        state.wants_close = false;
+        drop(state);
+        Some((guest, Lease::new(Arc::clone(self), Some(connection))))
     }
 
     /// Commits the turn that was parked, unless somebody has done so.

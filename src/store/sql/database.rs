@@ -23,6 +23,7 @@ use super::coordinator::{
 use super::error::SqlError;
 use super::reply::SqlReply;
 use super::rows::SqlOutcome;
+use super::short::ShortStatements;
 use super::text::{self, StatementKind};
 use super::transaction::SqlTransaction;
 use super::value::Bindings;
@@ -44,7 +45,7 @@ pub trait SqlHost: Send + Sync + 'static {
     }
 
     /// Performs the work on a thread that may wait for a disk, as soon as no turn has
-    /// the connection. Only takes it: it is called from any thread.
+    /// the connection; here and now if it is short and may be. Called from any thread.
     fn run(&self, work: SqlWork);
 
     /// [`SqlDatabase::next_deadline`] has changed: [`SqlDatabase::tick`] is to be called
@@ -83,8 +84,9 @@ pub struct SqlDatabase {
 
 pub(super) struct Shared {
     pub(super) host: Arc<dyn SqlHost>,
-    clock: Clock,
+    pub(super) clock: Clock,
     ids: Arc<IdSource>,
+    pub(super) short: ShortStatements,
     /// Changed by callers, by whoever ran a step, and by the timer.
     state: Mutex<State>,
 }
@@ -108,15 +110,17 @@ struct Pending {
 
 /// Who hears the answer.
 struct Told {
-    reply: oneshot::Sender<Result<Answer, SqlError>>,
+    reply: Tell,
     commit: Option<CommitEnd>,
 }
+
+/// Called with the answer.
+type Tell = Box<dyn FnOnce(Result<Answer, SqlError>) + Send>;
 
 impl Told {
     fn tell(self, result: Result<Answer, SqlError>) {
         let end = self.commit.map(|commit| (commit, result.as_ref().err().cloned()));
-        // Whoever does not wait any more needs no answer.
-        drop(self.reply.send(result));
+        (self.reply)(result);
         if let Some((commit, error)) = end {
             commit(error.as_ref().map_or(Ok(()), Err));
         }
@@ -137,7 +141,7 @@ impl SqlDatabase {
             pending: HashMap::new(),
             deadline: None,
         });
-        Self { shared: Arc::new(Shared { host, clock, ids, state }), caller_waits: false }
+        Self { shared: Arc::new(Shared { host, clock, ids, short: ShortStatements::default(), state }), caller_waits: false }
     }
 
     /// The same for a caller that lets nothing out before it has its answer: only what is
@@ -150,8 +154,21 @@ impl SqlDatabase {
     /// Runs one statement.
     pub fn execute(&self, sql: impl Into<String>, bindings: Bindings) -> SqlReply<SqlOutcome> {
         let sql = sql.into();
-        let by_hand = matches!(StatementKind::of(&sql), StatementKind::Control { .. });
-        self.ask(Request::Statement { by_hand }, Payload::Execute { sql, bindings }, outcome)
+        self.ask(statement(&sql), Payload::Execute { sql, bindings }, outcome)
+    }
+
+    /// The same for whoever is told the outcome instead of waiting for it in a future.
+    /// `tell` is called on any thread.
+    pub fn execute_told(
+        &self,
+        sql: impl Into<String>,
+        bindings: Bindings,
+        tell: impl FnOnce(Result<SqlOutcome, SqlError>) + Send + 'static,
+    ) {
+        let sql = sql.into();
+        let tell = Box::new(|result: Result<_, _>| tell(result.map(outcome)));
+        // One that is refused is told, too.
+        drop(self.submit(statement(&sql), Payload::Execute { sql, bindings }, tell));
     }
 
     /// Runs all statements of a text; see [`super::SqlSession::exec`].
@@ -234,8 +251,17 @@ impl SqlDatabase {
         payload: Payload,
         read: fn(Answer) -> T,
     ) -> SqlReply<T> {
-        let now = self.shared.clock.now();
         let (reply, replied) = oneshot::channel();
+        let reply = Box::new(move |result| drop(reply.send(result)));
+        match self.submit(request, payload, reply) {
+            Ok(ticket) => SqlReply::new(replied, Arc::clone(&self.shared), ticket, read),
+            Err(error) => SqlReply::refused(error),
+        }
+    }
+
+    /// Takes a request. One that is refused is answered, too.
+    fn submit(&self, request: Request, payload: Payload, reply: Tell) -> Result<Ticket, SqlError> {
+        let now = self.shared.clock.now();
         // Before it is taken, so that it cannot end before anybody knows of it.
         let may_commit = !self.caller_waits && payload.may_commit(&request);
         let commit = if may_commit { self.shared.host.commits() } else { None };
@@ -250,15 +276,10 @@ impl SqlDatabase {
             },
             None::<fn(CommitDone)>,
         );
-        match taken {
-            Ok(ticket) => SqlReply::new(replied, Arc::clone(&self.shared), ticket, read),
-            Err(error) => {
-                if let Some(commit) = pending.and_then(|pending| pending.told.commit) {
-                    commit(Err(&error));
-                }
-                SqlReply::refused(error)
-            }
+        if let (Err(error), Some(pending)) = (&taken, pending) {
+            pending.told.tell(Err(SqlError::clone(error)));
         }
+        taken
     }
 }
 
@@ -396,6 +417,11 @@ fn warn(warning: Warning, file: &str) {
             tracing::warn!(file, "a transaction begun by hand was open at the end: rolled back");
         }
     }
+}
+
+fn statement(sql: &str) -> Request {
+    let by_hand = matches!(StatementKind::of(sql), StatementKind::Control { .. });
+    Request::Statement { by_hand }
 }
 
 pub(super) fn outcome(answer: Answer) -> SqlOutcome {

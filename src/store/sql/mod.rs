@@ -19,6 +19,7 @@ mod error;
 mod reply;
 mod rows;
 mod session;
+mod short;
 mod text;
 mod transaction;
 mod turn;

@@ -18,6 +18,7 @@ use super::authorizer::{Authority, SqlWay, is_reserved};
 use super::bind::bind;
 use super::error::SqlError;
 use super::rows::{SqlOutcome, SqlRows};
+use super::short::{Limited, Meter};
 use super::text::{self, StatementKind};
 use super::value::{Bindings, SqlValue};
 
@@ -31,6 +32,7 @@ const MAX_CACHED_TEXT: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct UserSql {
     authority: Arc<Authority>,
+    meter: Arc<Meter>,
     /// The text of the statement in work, with the mark of its way before it.
     text: RefCell<String>,
 }
@@ -50,7 +52,8 @@ impl UserSql {
     /// not be replaced.
     pub fn install(sqlite: &mut Connection) -> rusqlite::Result<Self> {
         let authority = Authority::install(sqlite)?;
-        Ok(Self { authority, text: RefCell::default() })
+        let meter = Meter::install(sqlite)?;
+        Ok(Self { authority, meter, text: RefCell::default() })
     }
 
     /// Puts it beside the connection that it was installed on.
@@ -81,6 +84,16 @@ impl<'c> SqlSession<'c> {
     /// Whether no transaction is open.
     pub fn is_autocommit(self) -> bool {
         self.sqlite.is_autocommit()
+    }
+
+    /// Has what runs until the guard is dropped cut off when it is not short.
+    pub(super) fn limit(self) -> Limited<'c> {
+        self.user.meter.limit()
+    }
+
+    /// How far the statement in work has come.
+    pub(super) fn meter(self) -> &'c Meter {
+        &self.user.meter
     }
 
     /// Applies what authors set for the connection while a transaction was open. Called

@@ -18,6 +18,7 @@ use super::database::Shared;
 use super::error::SqlError;
 use super::rows::SqlOutcome;
 use super::session::SqlSession;
+use super::short::Run;
 use super::text;
 use super::value::Bindings;
 use crate::store::{CommitDone, StoreError};
@@ -97,22 +98,73 @@ impl SqlWork {
 
     /// Runs the step on the connection, or takes the reason why there is none. A panic
     /// within does not unwind into the caller.
-    pub fn perform(self, session: Result<SqlSession<'_>, StoreError>) -> SqlRan {
-        let Self { report, step, payload } = self;
+    pub fn perform(mut self, session: Result<SqlSession<'_>, StoreError>) -> SqlRan {
         let session = match session {
             Ok(session) => session,
             Err(error) => {
                 // Without a connection there is no transaction either.
                 let ran = Ran::Whole { result: Err(error.into()), autocommit: true };
                 let answer = Answer::None;
+                let report = self.report;
                 return SqlRan { report, ran, answer, commits: false, began_by_hand: false };
             }
         };
         let was_open = !session.is_autocommit();
+        let ran = self.run(session);
+        self.into_ran(session, was_open, ran)
+    }
+
+    /// Whether [`SqlWork::perform_here`] would run it.
+    pub fn is_short(&self) -> bool {
+        match &self.payload {
+            Payload::Execute { sql, .. } => {
+                self.step == Step::Own && self.report.shared.short.has(sql)
+            }
+            _ => false,
+        }
+    }
+
+    /// Runs a short statement on the thread of whoever asked for it. One that turns out not
+    /// to be short is given back undone.
+    pub fn perform_here(mut self, session: SqlSession<'_>) -> Result<SqlRan, Self> {
+        if !session.is_autocommit() {
+            return Err(self);
+        }
+        let limited = session.limit();
+        let ran = self.run(session);
+        drop(limited);
+        if let (Err(Failed::Known(error)), _) = &ran
+            && error.is_interruption()
+            && session.is_autocommit()
+        {
+            return Err(self);
+        }
+        Ok(self.into_ran(session, false, ran))
+    }
+
+    /// Returns what came of it, and whether it may have written.
+    fn run(&mut self, session: SqlSession<'_>) -> (Result<Answer, Failed>, bool) {
         let mut wrote = false;
-        let run = || run(session, step, payload, &mut wrote);
+        let shared = &self.report.shared;
+        let began = shared.clock.now();
+        session.meter().begin();
+        let run = || run(session, self.step, &mut self.payload, &mut wrote);
         let result = catch_unwind(AssertUnwindSafe(run))
             .unwrap_or_else(|_| Err(Failed::Unknown("the thread panicked".to_owned())));
+        if let Payload::Execute { sql, .. } = &self.payload {
+            let took = shared.clock.now().since(began);
+            shared.short.note(sql, Run { took, looks: session.meter().looks() });
+        }
+        (result, wrote)
+    }
+
+    fn into_ran(
+        self,
+        session: SqlSession<'_>,
+        was_open: bool,
+        (result, wrote): (Result<Answer, Failed>, bool),
+    ) -> SqlRan {
+        let Self { report, step, .. } = self;
         let autocommit = session.is_autocommit();
         let (ran, answer) = match result {
             Ok(answer) => (Ran::Whole { result: Ok(()), autocommit }, answer),
@@ -181,7 +233,7 @@ enum Failed {
 fn run(
     session: SqlSession<'_>,
     step: Step,
-    payload: Payload,
+    payload: &mut Payload,
     wrote: &mut bool,
 ) -> Result<Answer, Failed> {
     if session.is_autocommit() {
@@ -190,7 +242,7 @@ fn run(
     match step {
         Step::Begin => control(session, "BEGIN"),
         Step::Commit => {
-            if let Payload::Commit(also) = payload {
+            if let Payload::Commit(also) = std::mem::replace(payload, Payload::None) {
                 // A statement has rolled it back: what goes with it must not be written
                 // by itself.
                 if session.is_autocommit() {
@@ -207,24 +259,29 @@ fn run(
     }
 }
 
-fn own(session: SqlSession<'_>, payload: Payload, wrote: &mut bool) -> Result<Answer, Failed> {
+/// A statement stays in its payload: it may have to run once more.
+fn own(
+    session: SqlSession<'_>,
+    payload: &mut Payload,
+    wrote: &mut bool,
+) -> Result<Answer, Failed> {
+    if let Payload::Batch(statements) = payload {
+        return batch(session, std::mem::take(statements), wrote);
+    }
     let mut note = |statement: &rusqlite::Statement<'_>| {
         *wrote |= !statement.readonly();
         Ok(())
     };
-    let (ran, has_control) = match payload {
-        Payload::None | Payload::Commit(_) => return Ok(Answer::None),
-        Payload::Batch(statements) => return batch(session, statements, wrote),
-        Payload::Execute { sql, bindings } => (
-            session.execute_with(SqlWay::Queue, &sql, &bindings, &mut note),
-            text::has_control(&sql),
-        ),
-        Payload::Exec { sql } => {
-            (session.exec_with(SqlWay::Queue, &sql, &mut note), text::has_control(&sql))
+    let (ran, sql) = match payload {
+        Payload::None | Payload::Commit(_) | Payload::Batch(_) => return Ok(Answer::None),
+        Payload::Execute { sql, bindings } => {
+            (session.execute_with(SqlWay::Queue, sql, bindings, &mut note), sql)
         }
+        Payload::Exec { sql } => (session.exec_with(SqlWay::Queue, sql, &mut note), sql),
     };
+    let has_control = || text::has_control(sql);
     ran.map(Answer::One).map_err(|error| {
-        if error.leaves_statement_unknown() && (*wrote || has_control) {
+        if error.leaves_statement_unknown() && (*wrote || has_control()) {
             Failed::Unknown(error.to_string())
         } else {
             Failed::Known(error)
