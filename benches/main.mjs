@@ -6,11 +6,12 @@
 // Progress is on stderr, the table on stdout. A figure says little without its reference: compare
 // tables of one machine only.
 
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { availableParallelism, cpus, tmpdir } from "node:os";
-import path from "node:path";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { availableParallelism, cpus } from "node:os";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { asTable, row } from "./table.mjs";
+import { asTable } from "./table.mjs";
 
 const GROUPS = [
   "calls",
@@ -27,8 +28,6 @@ const GROUPS = [
   "schedules",
   "testing",
 ];
-const REPETITIONS = 5;
-const QUICK_SHARE = 0.005;
 
 function readArgs() {
   try {
@@ -46,49 +45,38 @@ function readArgs() {
 }
 
 const { quick, groups } = readArgs();
-// Nobody who runs a server has it set, and it makes every error of Rust slow. Before the addon is loaded.
-delete process.env.RUST_BACKTRACE;
-
-const place = mkdtempSync(path.join(tmpdir(), "greenroom-bench-"));
-let folders = 0;
-
-/** What a group of rows is given. */
-const run = {
-  quick,
-  repetitions: quick ? 1 : REPETITIONS,
-  /** How many operations there are in this mode. */
-  scaled: (operations) => (quick ? Math.max(8, Math.ceil(operations * QUICK_SHARE)) : operations),
-  /** A new folder on the disk that is measured. */
-  folder() {
-    folders += 1;
-    const folder = path.join(place, String(folders));
-    mkdirSync(folder);
-    return folder;
-  },
-};
 
 const rows = [];
-const started = performance.now();
-try {
-  for (const group of groups) {
-    const { default: measure } = await import(`./rows/${group}.mjs`);
-    for await (const measured of measure(run)) {
-      // One short repetition reaches nothing and misses nothing.
-      const made = row(quick ? { ...measured, target: undefined } : measured);
-      rows.push(made);
-      process.stderr.write(
-        `${group.padEnd(9)} ${made.work}: ${made.measured}, CPU ${made.cpu || "-"} ${made.reached}\n`,
-      );
+let repetitions = 0;
+
+/** Measures a group in a process of its own, so that none runs on what V8 learned from another. */
+async function measure(group) {
+  const program = fileURLToPath(new URL("group.mjs", import.meta.url));
+  const child = fork(program, quick ? [group, "--quick"] : [group]);
+  child.on("message", (told) => {
+    if (told.repetitions !== undefined) {
+      repetitions = told.repetitions;
+      return;
     }
-  }
-} finally {
-  rmSync(place, { recursive: true, force: true });
+    rows.push(told);
+    process.stderr.write(
+      `${group.padEnd(9)} ${told.work}: ${told.measured}, CPU ${told.cpu || "-"} ${told.reached}\n`,
+    );
+  });
+  // Whatever it has told has arrived when its channel is closed.
+  const [[code, signal]] = await Promise.all([once(child, "exit"), once(child, "disconnect")]);
+  if (code === 0) return;
+  console.error(`the group ${group} ended with ${signal ?? `exit code ${code}`}`);
+  process.exit(1);
 }
+
+const started = performance.now();
+for (const group of groups) await measure(group);
 
 const seconds = Math.round((performance.now() - started) / 1000);
 console.log(`${asTable(rows)}
 
 ${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, ${process.platform} ${process.arch}, Node ${process.version},
-RUST_BACKTRACE not set; median and range of ${run.repetitions} repetitions, each beside its reference; CPU
+RUST_BACKTRACE not set; median and range of ${repetitions} repetitions, each beside its reference; CPU
 time is that of the whole process, all threads together; ${seconds} s${quick ? "; QUICK: these figures mean nothing" : ""}.
 Command: npm run bench`);
