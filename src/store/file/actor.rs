@@ -122,13 +122,14 @@ impl ActorFile {
     /// Performs a short statement on this thread, or gives it back.
     fn perform_here(&self, generation: Generation, work: SqlWork) -> Option<SqlWork> {
         let slot = &self.slot;
-        if self.ordeal.is_some()
-            || !work.is_short()
-            || !slot.files.fence.is_current(slot.number, generation)
-        {
+        if self.ordeal.is_some() || !work.is_short() {
             return Some(work);
         }
         let Some((_guest, mut lease)) = slot.lease_here() else { return Some(work) };
+        // With the connection in hand: whoever had it may have ended the generation.
+        if !slot.files.fence.is_current(slot.number, generation) {
+            return Some(work);
+        }
         match work.perform_here(lease.session()) {
             Ok(ran) => {
                 finish(slot, &mut lease, ran);

@@ -141,7 +141,10 @@ impl SqlDatabase {
             pending: HashMap::new(),
             deadline: None,
         });
-        Self { shared: Arc::new(Shared { host, clock, ids, short: ShortStatements::default(), state }), caller_waits: false }
+        Self {
+            shared: Arc::new(Shared { host, clock, ids, short: ShortStatements::default(), state }),
+            caller_waits: false,
+        }
     }
 
     /// The same for a caller that lets nothing out before it has its answer: only what is

@@ -151,11 +151,6 @@ impl SqlError {
         self.primary_code().is_some_and(|code| [SQLITE_IOERR, SQLITE_NOMEM].contains(&code))
     }
 
-    /// Whether the statement was cut off.
-    pub(super) fn is_interruption(&self) -> bool {
-        self.primary_code() == Some(rusqlite::ffi::SQLITE_INTERRUPT)
-    }
-
     fn primary_code(&self) -> Option<i32> {
         match self {
             // The low byte of an extended code.

@@ -71,6 +71,19 @@ pub(super) fn only_reads(sql: &str) -> bool {
     })
 }
 
+/// Whether the work of `sql` may be known from the last time: it surely only reads, or adds
+/// no more rows than it has in its own text.
+pub(super) fn may_be_short(sql: &str) -> bool {
+    let mut words = Tokens::new(sql).filter_map(|token| match token.kind {
+        Kind::Word(word) => Some(word),
+        _ => None,
+    });
+    let is = |word: &str, known: &str| word.eq_ignore_ascii_case(known);
+    let adds = words.next().is_some_and(|first| is(first, "INSERT") || is(first, "REPLACE"))
+        && !words.any(|word| is(word, "SELECT") || is(word, "WITH"));
+    adds || only_reads(sql)
+}
+
 /// Whether a statement of `sql` begins or ends a transaction.
 pub(super) fn has_control(sql: &str) -> bool {
     kinds(sql).any(|kind| matches!(kind, StatementKind::Control { .. }))
@@ -348,6 +361,27 @@ mod tests {
         for sql in ["WITH a AS (SELECT 1) DELETE FROM t", "PRAGMA user_version", "SELECT 1; COMMIT"]
         {
             assert!(!only_reads(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_short_reads_or_adds_the_rows_of_its_text() {
+        for sql in [
+            "SELECT 1",
+            "INSERT INTO t (a) VALUES (?), (2) ON CONFLICT DO UPDATE SET a = 1 RETURNING a",
+            "replace into t default values",
+        ] {
+            assert!(may_be_short(sql), "{sql}");
+        }
+        for sql in [
+            "INSERT INTO t SELECT x FROM t",
+            "INSERT INTO t VALUES ((SELECT count(*) FROM t))",
+            "INSERT INTO t WITH n AS (VALUES (1)) SELECT * FROM n",
+            "WITH n AS (VALUES (1)) SELECT * FROM n",
+            "UPDATE t SET x = 1 WHERE id = 1",
+            "DELETE FROM t",
+        ] {
+            assert!(!may_be_short(sql), "{sql}");
         }
     }
 

@@ -133,10 +133,8 @@ impl SqlWork {
         let limited = session.limit();
         let ran = self.run(session);
         drop(limited);
-        if let (Err(Failed::Known(error)), _) = &ran
-            && error.is_interruption()
-            && session.is_autocommit()
-        {
+        // Whatever the error is called.
+        if matches!(ran, (Err(Failed::Known(_)), false)) && session.meter().has_cut_off() {
             return Err(self);
         }
         Ok(self.into_ran(session, false, ran))
@@ -260,16 +258,15 @@ fn run(
 }
 
 /// A statement stays in its payload: it may have to run once more.
-fn own(
-    session: SqlSession<'_>,
-    payload: &mut Payload,
-    wrote: &mut bool,
-) -> Result<Answer, Failed> {
+fn own(session: SqlSession<'_>, payload: &mut Payload, wrote: &mut bool) -> Result<Answer, Failed> {
     if let Payload::Batch(statements) = payload {
         return batch(session, std::mem::take(statements), wrote);
     }
     let mut note = |statement: &rusqlite::Statement<'_>| {
-        *wrote |= !statement.readonly();
+        if !statement.readonly() {
+            *wrote = true;
+            session.meter().lift();
+        }
         Ok(())
     };
     let (ran, sql) = match payload {
