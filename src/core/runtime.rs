@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
-
 use super::spawner::Spawner;
 use super::timers::Timers;
 use super::warnings::GlobalWarnings;
@@ -24,13 +22,12 @@ pub struct Runtime {
 
 impl Runtime {
     /// Begins the timers on the given tokio runtime. Nobody can foresee the ids.
-    pub fn new(clock: Clock, handle: Handle) -> Arc<Self> {
-        Self::with_ids(clock, handle, Arc::new(IdSource::from_os()))
+    pub fn new(clock: Clock, spawner: impl Into<Spawner>) -> Arc<Self> {
+        Self::with_ids(clock, spawner.into(), Arc::new(IdSource::from_os()))
     }
 
-    /// Begins the timers on the given tokio runtime.
-    pub fn with_ids(clock: Clock, handle: Handle, ids: Arc<IdSource>) -> Arc<Self> {
-        let spawner = Spawner::new(handle);
+    /// Begins the timers.
+    pub fn with_ids(clock: Clock, spawner: Spawner, ids: Arc<IdSource>) -> Arc<Self> {
         let timers = Timers::new(clock.clone(), &spawner);
         Arc::new(Self {
             clock,

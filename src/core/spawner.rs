@@ -3,9 +3,15 @@
 //! # Invariants
 //!
 //! 1. A panic in a task is logged and ends that task alone.
+//! 2. Where tasks run only when somebody lets them, that one is told whenever one has
+//!    something to do: after it has, so that whoever looks then finds it.
 
 use std::any::Any;
+use std::fmt;
 use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
 use futures::FutureExt;
 use tokio::runtime::Handle;
@@ -13,16 +19,26 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 /// Begins tasks on one tokio runtime and keeps count of them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Spawner {
     handle: Handle,
     tasks: TaskTracker,
+    stirred: Option<Stirred>,
 }
+
+/// Called when a task has something to do (invariant 2). Must not block.
+type Stirred = Arc<dyn Fn() + Send + Sync>;
 
 impl Spawner {
     /// Begins tasks on the runtime of `handle`.
     pub fn new(handle: Handle) -> Self {
-        Self { handle, tasks: TaskTracker::new() }
+        Self { handle, tasks: TaskTracker::new(), stirred: None }
+    }
+
+    /// Begins tasks on a runtime that runs only when somebody lets it, who is told by
+    /// `stirred` when a task has something to do.
+    pub fn watched(handle: Handle, stirred: Stirred) -> Self {
+        Self { stirred: Some(stirred), ..Self::new(handle) }
     }
 
     /// Begins a task. Where somebody waits for its outcome, use
@@ -49,12 +65,80 @@ impl Spawner {
                 panicked(text);
             }
         };
-        self.tasks.spawn_on(guarded, &self.handle)
+        let Some(stirred) = &self.stirred else {
+            return self.tasks.spawn_on(guarded, &self.handle);
+        };
+        let watched =
+            Watched { task: Box::pin(guarded), stirred: Arc::clone(stirred), waker: None };
+        let task = self.tasks.spawn_on(watched, &self.handle);
+        stirred();
+        task
+    }
+
+    /// Says that a task has something to do of which its waker knows nothing: it was
+    /// aborted.
+    pub fn stir(&self) {
+        if let Some(stirred) = &self.stirred {
+            stirred();
+        }
     }
 
     /// The runtime that the tasks run on.
     pub fn handle(&self) -> &Handle {
         &self.handle
+    }
+}
+
+impl From<Handle> for Spawner {
+    fn from(handle: Handle) -> Self {
+        Self::new(handle)
+    }
+}
+
+impl fmt::Debug for Spawner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spawner").field("tasks", &self.tasks.len()).finish_non_exhaustive()
+    }
+}
+
+/// A task whose wakers also tell who lets it run.
+struct Watched<F> {
+    task: F,
+    stirred: Stirred,
+    /// Kept while the task is polled with the same waker.
+    waker: Option<(Waker, Waker)>,
+}
+
+impl<F: Future + Unpin> Future for Watched<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        let (_, told) = match &mut this.waker {
+            Some(known) if known.0.will_wake(cx.waker()) => known,
+            unknown => {
+                let waker = cx.waker().clone();
+                let telling = Telling { waker: waker.clone(), stirred: Arc::clone(&this.stirred) };
+                unknown.insert((waker, Waker::from(Arc::new(telling))))
+            }
+        };
+        pin!(&mut this.task).poll(&mut Context::from_waker(told))
+    }
+}
+
+struct Telling {
+    waker: Waker,
+    stirred: Stirred,
+}
+
+impl Wake for Telling {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.waker.wake_by_ref();
+        (self.stirred)();
     }
 }
 

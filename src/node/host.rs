@@ -205,8 +205,8 @@ async fn open(config: &str, environment: EnvironmentId) -> Result<Arc<EmbeddedHo
         Some(path) => StoreLocation::Folder(path.into()),
         None => StoreLocation::Memory,
     };
-    let handle = runtime::spawner()?.handle().clone();
-    let mut options = OpenOptions::new(location, environment, Clock::system(), handle);
+    let spawner = runtime::spawner()?.clone();
+    let mut options = OpenOptions::new(location, environment, Clock::system(), spawner);
     options.shared = config.shared;
     if let Some(ms) = config.lock_timeout_ms {
         options.lock_timeout = Duration::from_millis(ms);

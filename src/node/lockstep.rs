@@ -1,28 +1,27 @@
 //! JavaScript and Rust by turns, for tests: while JavaScript runs, Rust only gathers; when
-//! JavaScript takes its jobs, everything that Rust can do by itself is done, one thread
-//! after the other.
+//! JavaScript takes its jobs, everything that Rust can do by itself is done, on the thread
+//! of JavaScript.
 //!
-//! So nothing depends on which thread is faster, and "nothing happens any more" is a
-//! question with an answer.
+//! So nothing depends on which thread is faster, "nothing happens any more" is a question
+//! with an answer, and no thread waits for another.
 //!
 //! # Invariants
 //!
-//! 1. Tasks run on one worker thread of their own, and only while the gate is open. It is
-//!    open within [`Lockstep::settle`] alone.
+//! 1. Tasks run within [`Lockstep::settle`] alone, on the thread that calls it.
 //! 2. A store does one thing at a time, what is to be done for files of actors included,
-//!    within [`Lockstep::settle`], on its thread, while the gate is closed. So whoever it
-//!    wakes waits in the order of waking. JavaScript that waits for a file in the middle of a turn has it
-//!    done then and there.
-//! 3. A worker that is parked while no task waits in the queue of the runtime has nothing
-//!    to do: whoever gives it a task puts that into the queue first, and it is at the gate
-//!    before it takes one.
-//! 4. Whoever has something to do while it may not rings JavaScript, whose next take lets
+//!    within [`Lockstep::settle`], while no task runs. So whoever it wakes waits in the order
+//!    of waking. JavaScript that waits for a file in the middle of a turn has it done then
+//!    and there.
+//! 3. Whoever has something to do while it may not rings JavaScript, whose next take lets
 //!    it.
-//! 5. The runtime ends with the environment, or else its tasks would keep each other.
+//! 4. The runtime ends with the environment, or else its tasks would keep each other.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 
-use parking_lot::{Condvar, Mutex};
+use futures::task::AtomicWaker;
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 
 use super::hub::Hub;
@@ -33,8 +32,9 @@ use crate::store::SharedStore;
 /// The one of an environment, from its first test runtime on.
 pub(super) struct Lockstep {
     spawner: Spawner,
-    gate: Arc<Gate>,
-    /// Taken when the environment ends (invariant 5).
+    bell: Arc<Bell>,
+    rest: Arc<Rest>,
+    /// Held while it runs. Taken when the environment ends (invariant 4).
     runtime: Mutex<Option<Runtime>>,
     /// Those of all test runtimes of the environment, in the order of opening. Changed by
     /// `watch` and `settle`.
@@ -42,24 +42,21 @@ pub(super) struct Lockstep {
 }
 
 impl Lockstep {
-    /// Starts the worker.
-    ///
     /// # Errors
     ///
-    /// `core/internal_error` when the system gives no thread.
+    /// `core/internal_error` when the system does not give what a runtime needs.
     pub(super) fn new(hub: Weak<Hub>) -> Result<Arc<Self>> {
-        let gate = Arc::new(Gate { state: Mutex::default(), moved: Condvar::new(), hub });
-        let (parks, unparks) = (Arc::clone(&gate), Arc::clone(&gate));
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("greenroom-test")
-            .on_thread_park(move || parks.park())
-            .on_thread_unpark(move || unparks.pass())
+        let bell = Arc::new(Bell { is_settling: AtomicBool::new(false), hub });
+        let rest = Arc::<Rest>::default();
+        let found = Arc::clone(&rest);
+        let runtime = Builder::new_current_thread()
+            .on_thread_park(move || found.find())
             .build()
-            .map_err(|error| Error::internal(format!("could not start a thread: {error}")))?;
-        let spawner = Spawner::new(runtime.handle().clone());
+            .map_err(|error| Error::internal(format!("could not make a runtime: {error}")))?;
+        let rings = Arc::clone(&bell);
+        let spawner = Spawner::watched(runtime.handle().clone(), Arc::new(move || rings.ring()));
         let runtime = Mutex::new(Some(runtime));
-        Ok(Arc::new(Self { spawner, gate, runtime, stores: Mutex::default() }))
+        Ok(Arc::new(Self { spawner, bell, rest, runtime, stores: Mutex::default() }))
     }
 
     /// Where tasks begin.
@@ -67,10 +64,10 @@ impl Lockstep {
         &self.spawner
     }
 
-    /// What a store calls that has something to do (invariant 4).
+    /// What a store calls that has something to do (invariant 3).
     pub(super) fn caller(&self) -> Arc<dyn Fn() + Send + Sync> {
-        let gate = Arc::clone(&self.gate);
-        Arc::new(move || gate.ring())
+        let bell = Arc::clone(&self.bell);
+        Arc::new(move || bell.ring())
     }
 
     /// From now on this store is served. It was opened to wait for its turn.
@@ -78,11 +75,25 @@ impl Lockstep {
         self.stores.lock().push(Arc::downgrade(store));
     }
 
-    /// Blocks until nothing more happens by itself. For the JavaScript thread, which
-    /// nothing here waits for.
+    /// Does what there is to do, until nothing more happens by itself. For the JavaScript
+    /// thread.
     pub(super) fn settle(&self) {
         loop {
-            self.gate.open_until(|| self.spawner.handle().metrics().global_queue_depth() == 0);
+            self.bell.is_settling.store(true, Ordering::SeqCst);
+            self.settle_once();
+            self.bell.is_settling.store(false, Ordering::SeqCst);
+            // What another thread has woken between the last look and here did not ring.
+            if self.spawner.handle().metrics().global_queue_depth() == 0 {
+                return;
+            }
+        }
+    }
+
+    fn settle_once(&self) {
+        let runtime = self.runtime.lock();
+        let Some(runtime) = &*runtime else { return };
+        loop {
+            runtime.block_on(self.rest.found());
             if !self.serve_one() {
                 return;
             }
@@ -101,7 +112,6 @@ impl Lockstep {
 
     /// The environment ends.
     pub(super) fn end(&self) {
-        self.gate.end();
         let runtime = self.runtime.lock().take();
         if let Some(runtime) = runtime {
             runtime.shutdown_background();
@@ -109,74 +119,45 @@ impl Lockstep {
     }
 }
 
-/// Where the worker waits for its turn.
-struct Gate {
-    state: Mutex<State>,
-    /// Told of each change of the state.
-    moved: Condvar,
+/// That no task has anything to do.
+#[derive(Default)]
+struct Rest {
+    is_found: AtomicBool,
+    /// Who waits for that.
+    waker: AtomicWaker,
+}
+
+impl Rest {
+    /// The runtime is about to wait for somebody to wake a task.
+    fn find(&self) {
+        self.is_found.store(true, Ordering::SeqCst);
+        self.waker.wake();
+    }
+
+    async fn found(&self) {
+        self.is_found.store(false, Ordering::SeqCst);
+        std::future::poll_fn(|context| {
+            self.waker.register(context.waker());
+            if self.is_found.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+/// By which JavaScript is asked to take.
+struct Bell {
+    /// Whether whatever comes is done anyway. Changed by the JavaScript thread.
+    is_settling: AtomicBool,
     hub: Weak<Hub>,
 }
 
-#[derive(Default)]
-struct State {
-    /// Changed by the JavaScript thread.
-    is_open: bool,
-    /// Changed by the worker.
-    is_parked: bool,
-    /// Set once, when the environment ends.
-    has_ended: bool,
-}
-
-impl Gate {
-    /// The worker found nothing to do.
-    fn park(&self) {
-        self.state.lock().is_parked = true;
-        self.moved.notify_all();
-    }
-
-    /// The worker was woken: it waits until the gate is open.
-    fn pass(&self) {
-        let is_closed = {
-            let mut state = self.state.lock();
-            let is_closed = !state.is_open && !state.has_ended;
-            state.is_parked = is_closed;
-            is_closed
-        };
-        if !is_closed {
-            return;
-        }
-        self.ring();
-        let mut state = self.state.lock();
-        while !state.is_open && !state.has_ended {
-            self.moved.wait(&mut state);
-        }
-        state.is_parked = false;
-    }
-
-    /// Opens the gate until the worker is parked and `none_waits`; the order of the two
-    /// questions does not matter, since only the worker itself gives it tasks meanwhile.
-    fn open_until(&self, none_waits: impl Fn() -> bool) {
-        let mut state = self.state.lock();
-        if state.is_parked && none_waits() {
-            return;
-        }
-        state.is_open = true;
-        self.moved.notify_all();
-        while !(state.has_ended || (state.is_parked && none_waits())) {
-            self.moved.wait(&mut state);
-        }
-        state.is_open = false;
-    }
-
+impl Bell {
     fn ring(&self) {
-        if let Some(hub) = self.hub.upgrade() {
+        if !self.is_settling.load(Ordering::SeqCst)
+            && let Some(hub) = self.hub.upgrade()
+        {
             hub.call();
         }
-    }
-
-    fn end(&self) {
-        self.state.lock().has_ended = true;
-        self.moved.notify_all();
     }
 }
 
@@ -217,9 +198,7 @@ mod tests {
                 told.await.unwrap();
             }
         });
-        while rings.load(Ordering::SeqCst) == 0 {
-            std::thread::yield_now();
-        }
+        assert_eq!(rings.load(Ordering::SeqCst), 1);
         assert_eq!(count.load(Ordering::SeqCst), 0);
 
         lockstep.settle();

@@ -110,7 +110,7 @@ impl Trial {
             StoreLocation::Kept(self.memory.clone()),
             EnvironmentId(self.hub.environment()),
             self.clock.clock(),
-            lockstep.spawner().handle().clone(),
+            lockstep.spawner().clone(),
         );
         options.store.waits_for_turn = Some(lockstep.caller());
         options.ids = Arc::clone(&self.ids);

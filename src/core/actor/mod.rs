@@ -294,7 +294,7 @@ impl Actor {
             machine.broken = Some(error.clone());
             machine.effects.push_back(Effect::Stopped(StopOutcome::Broken(error)));
         });
-        self.tasks.abort_all();
+        self.abort_tasks();
     }
 }
 

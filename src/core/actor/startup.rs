@@ -246,7 +246,7 @@ impl Actor {
             machine.broken = Some(error.clone());
             machine.effects.push_back(Effect::Stopped(StopOutcome::StartFailed(error.clone())));
         });
-        self.tasks.abort_all();
+        self.abort_tasks();
         error
     }
 }

@@ -113,7 +113,7 @@ impl Tasks {
     }
 
     /// Aborts everything, because the generation is broken.
-    pub(super) fn abort_all(&self) {
+    fn abort_all(&self) {
         let (tasks, closing) = self.change(|set| {
             set.closed = true;
             let mut tasks = std::mem::take(&mut set.abortable);
@@ -130,6 +130,12 @@ impl Tasks {
 }
 
 impl Actor {
+    /// See [`Tasks::abort_all`].
+    pub(super) fn abort_tasks(&self) {
+        self.tasks.abort_all();
+        self.runtime.spawner().stir();
+    }
+
     /// Runs a future as tracked work, unless the teardown has begun.
     pub(crate) fn spawn_work(
         self: &Arc<Self>,
@@ -174,6 +180,7 @@ impl Actor {
         // The teardown began between the look and the spawn.
         if let Some(task) = refused {
             task.abort();
+            self.runtime.spawner().stir();
             self.refuse_work(kind);
         }
     }

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
-use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::alarms::Alarms;
@@ -20,6 +19,7 @@ use super::shared::{self, Claim, Claimed};
 use super::table::Table;
 use super::{EmbeddedHost, EnvironmentId, REMEMBERED, State, waker};
 use crate::core::runtime::Runtime;
+use crate::core::spawner::Spawner;
 use crate::error::{Error, Result};
 use crate::ids::{Generation, IdSource};
 use crate::store::{
@@ -47,8 +47,8 @@ pub struct OpenOptions {
     /// How the store is opened. Its clock is that of the host too; its observer is
     /// replaced by the host. Those of the first opening count.
     pub store: StoreOptions,
-    /// Where tasks run; it must outlive the host.
-    pub handle: Handle,
+    /// Where tasks run: on a runtime that must outlive the host.
+    pub spawner: Spawner,
     /// Where new ids come from.
     pub ids: Arc<IdSource>,
     /// How long to wait for a folder that another process holds.
@@ -67,14 +67,14 @@ impl OpenOptions {
         location: StoreLocation,
         environment: EnvironmentId,
         clock: Clock,
-        handle: Handle,
+        spawner: impl Into<Spawner>,
     ) -> Self {
         Self {
             location,
             environment,
             shared: false,
             store: StoreOptions::new(clock),
-            handle,
+            spawner: spawner.into(),
             ids: Arc::new(IdSource::from_os()),
             lock_timeout: LOCK_TIMEOUT,
             region: String::new(),
@@ -106,7 +106,7 @@ impl EmbeddedHost {
     /// does; else what makes the folder unusable, `storage/*`.
     pub fn open(options: OpenOptions) -> impl Future<Output = Result<Arc<Self>>> + Send + use<> {
         let ids = Arc::clone(&options.ids);
-        let runtime = Runtime::with_ids(options.store.clock.clone(), options.handle.clone(), ids);
+        let runtime = Runtime::with_ids(options.store.clock.clone(), options.spawner.clone(), ids);
         let (answer, answered) = oneshot::channel();
         let opening = Arc::clone(&runtime);
         // Nobody waits any more: the host is dropped, and with it the folder freed.
