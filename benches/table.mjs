@@ -63,6 +63,13 @@ export const partOfReference = (part) => ({
   reached: (measured) => measured.part >= part,
 });
 
+/** A target that is no more than a part of the reference of the row. */
+export const atMostPart = (part) => ({
+  text: `${Math.round(part * 100)} % of the reference`,
+  shows: true,
+  reached: (measured) => measured.part <= part,
+});
+
 const COLUMNS = [
   ["work", "work", "padEnd"],
   ["measured", "measured (median)", "padStart"],
