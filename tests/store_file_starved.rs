@@ -12,11 +12,12 @@ mod support;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use bytes::Bytes;
 use files::*;
 use greenroom::ids::IdSource;
 use greenroom::store::{
-    ActorFile, BeginOptions, Bindings, FileLimits, SqlDatabase, SqlError, SqlHost, SqlOutcome,
-    SqlValue, SqlWork, WriteBatch,
+    ActorFile, BeginOptions, Bindings, FileLimits, RowOp, SqlDatabase, SqlError, SqlHost,
+    SqlOutcome, SqlValue, SqlWork, WriteBatch,
 };
 use greenroom::time::Clock;
 use parking_lot::Mutex;
@@ -214,6 +215,44 @@ fn a_turn_commits_what_sets_an_alarm_before_it_while_others_have_the_pool() {
     unhindered(move || drop(file.turn(generation).unwrap()));
 
     armed.wait().unwrap();
+    drop(pool);
+}
+
+#[test]
+fn a_turn_behind_a_transaction_commits_that_while_others_have_the_pool() {
+    let bench = files();
+    let (database, generation) = (statements(&bench, 1), bench.actors[1].1);
+    let transaction = wait(database.begin(BeginOptions::default())).unwrap();
+    wait(transaction.execute("INSERT INTO t VALUES (?)", upto(1))).unwrap();
+    let pool = starve(&bench);
+    let batch = bench.batch(1, vec![RowOp::PutState(Bytes::from_static(b"with it"))]);
+    let committed = bench.file(1).commit_with(transaction, batch);
+
+    let file = bench.file(1);
+    let seen = unhindered(move || file.turn_behind(generation).unwrap().number(COUNT));
+
+    assert_eq!(seen, Ok(1_001));
+    wait(committed).unwrap();
+    drop(pool);
+    assert_eq!(bench.reopen().state(1).unwrap(), "with it");
+}
+
+#[test]
+fn a_turn_behind_a_transaction_that_sets_an_alarm_commits_that_while_others_have_the_pool() {
+    let bench = files();
+    let (database, generation) = (statements(&bench, 1), bench.actors[1].1);
+    let transaction = wait(database.begin(BeginOptions::default())).unwrap();
+    wait(transaction.execute("INSERT INTO t VALUES (?)", upto(1))).unwrap();
+    let pool = starve(&bench);
+    let committed = bench.file(1).commit_with(transaction, arming(&bench, 1, 5_000));
+    // It is asked for as soon as the directory knows of the alarm.
+    let committed = std::thread::spawn(move || wait(committed));
+
+    let file = bench.file(1);
+    let seen = unhindered(move || file.turn_behind(generation).unwrap().number(COUNT));
+
+    assert_eq!(seen, Ok(1_001));
+    committed.join().unwrap().unwrap();
     drop(pool);
 }
 

@@ -33,8 +33,14 @@ enum Step {
 }
 
 impl Slot {
-    /// Does what is next.
+    /// Does what is next, for the pool.
     pub(super) fn serve(self: &Arc<Self>) {
+        self.lock().is_scheduled = false;
+        self.serve_next();
+    }
+
+    /// Does what is next.
+    pub(super) fn serve_next(self: &Arc<Self>) {
         match self.next_step() {
             Some(Step::Tasks(lease, tasks)) => self.perform(lease, tasks),
             Some(Step::OpenAlarm) => self.open_alarm(),
@@ -46,7 +52,6 @@ impl Slot {
 
     fn next_step(self: &Arc<Self>) -> Option<Step> {
         let mut state = self.lock();
-        state.is_scheduled = false;
         if state.gone.is_some() || state.is_held() || state.turns_waiting > 0 {
             return None;
         }

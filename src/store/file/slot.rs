@@ -206,7 +206,12 @@ impl Slot {
         state.wants_close = false;
         state.tasks.push_back(Waiting { task, since: self.files.clock.now() });
         let is_held_up = state.is_held_up();
+        // A turn may wait for the end of a transaction, and do what there is to do for it.
+        let is_awaited = state.is_ending;
         self.schedule(state);
+        if is_awaited {
+            self.wake();
+        }
         if is_held_up {
             self.files.note_held_up();
         }

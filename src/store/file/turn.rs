@@ -10,7 +10,8 @@
 //!    first, the turn is parked. A sync thread commits it then, or the next turn, which
 //!    waits for it.
 //! 5. A turn waits for a thread of the pool only while that has its own actor's
-//!    connection: the others may be busy with statements of other actors.
+//!    connection: the others may be busy with statements of other actors. What a turn
+//!    waits for to be done with a connection that nobody has, it does.
 
 use std::sync::Arc;
 use std::thread;
@@ -304,7 +305,6 @@ impl Slot {
         let me = thread::current().id();
         let busy = || StoreError::Busy { path: self.database.label() };
         let mut state = self.lock();
-        let mut asked = false;
         loop {
             if let Some(gone) = &state.gone {
                 return Err(gone.clone());
@@ -321,16 +321,14 @@ impl Slot {
                     state = self.wait(state);
                     state.turns_waiting -= 1;
                 }
-                // One that needs this thread for its end is not waited for.
+                // One that needs this thread for its end is not waited for. All threads of
+                // the pool may be busy, so what there is to do for it is done here.
                 _ if state.in_transaction && waits && state.is_ending => {
-                    if asked {
-                        state = self.wait(state);
+                    if state.turns_waiting == 0 && state.runnable().is_some() {
+                        MutexGuard::unlocked(&mut state, || self.serve_next());
                     } else {
-                        // The pool may have let this turn pass, which has to let it pass.
-                        self.schedule(state);
-                        state = self.lock();
+                        state = self.wait(state);
                     }
-                    asked = !asked;
                 }
                 _ if state.in_transaction => {
                     return Err(StoreError::TransactionOpen { path: self.database.label() });
