@@ -23,6 +23,7 @@ const GROUPS = [
   "life",
   "memory",
   "sql",
+  "files",
   "start",
   "states",
   "schedules",
@@ -77,6 +78,6 @@ const seconds = Math.round((performance.now() - started) / 1000);
 console.log(`${asTable(rows)}
 
 ${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, ${process.platform} ${process.arch}, Node ${process.version},
-RUST_BACKTRACE not set; median and range of ${repetitions} repetitions, each beside its reference; CPU
+RUST_BACKTRACE not set; median and range of ${repetitions} repetitions, fewer where one takes long, each beside its reference; CPU
 time is that of the whole process, all threads together; ${seconds} s${quick ? "; QUICK: these figures mean nothing" : ""}.
 Command: npm run bench`);
