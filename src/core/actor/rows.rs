@@ -11,6 +11,9 @@
 //! 4. Until a new actor is stored, nothing waits for its rows: they are stored with
 //!    its first state or not at all, and nobody has heard of it before. Nothing else
 //!    is stored of it, so what waits is also all there is to read.
+//! 5. Rows begin no commit of their own that would overtake one that is about to come: of
+//!    a turn that has the connection, or of a state that answers wait for. Such an answer
+//!    waits for the number of the next commit, which must be the one with the state.
 
 use std::sync::Arc;
 
