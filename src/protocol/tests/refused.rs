@@ -1,0 +1,158 @@
+//! What is refused, and what clients read of errors.
+
+use bytes::Bytes;
+use serde_json::json;
+
+use super::samples::hex;
+use crate::error::{ActorSpecifier, Coded, Error, ErrorCode, INTERNAL_MESSAGE};
+use crate::protocol::http::{QueueSendRequest, QueueSendResponse};
+use crate::protocol::{
+    ActorBody, Encoding, ErrorBody, MAX_JSON_DEPTH, Payload, ProtocolError, ToServer, Wire,
+    http_status,
+};
+
+fn refused(encoding: Encoding, bytes: impl Into<Bytes>) -> ProtocolError {
+    ToServer::decode(encoding, bytes.into()).unwrap_err()
+}
+
+#[test]
+fn a_frame_that_cannot_be_read_is_an_invalid_request() {
+    let faults = [
+        refused(Encoding::Json, "no"),
+        refused(Encoding::Json, "5"),
+        refused(Encoding::Json, "{}"),
+        refused(Encoding::Json, r#"{"body":{"tag":"Event","val":{}}}"#),
+        refused(Encoding::Json, r#"{"body":{"tag":"SubscriptionRequest","val":{}}}"#),
+        refused(Encoding::Json, vec![b'['; 100_000]),
+        refused(Encoding::Cbor, ""),
+        refused(Encoding::Cbor, hex("a1 64626f6479")),
+        refused(Encoding::Bare, ""),
+        refused(Encoding::Bare, hex("0400 02")),
+        refused(Encoding::Bare, hex("0400 01 026576 02")),
+        refused(Encoding::Bare, hex("0400 01 026576 01 00")),
+        refused(Encoding::Bare, hex("0400 01 02ff76 01")),
+        refused(Encoding::Bare, hex("0400 00 00 0161 01 81")),
+        refused(Encoding::Bare, hex("0500 01 026576 01")),
+    ];
+
+    for fault in faults {
+        assert_eq!(fault.code(), ErrorCode::new("actor", "invalid_request"), "{fault}");
+        assert_eq!(http_status(&fault.into()), 400);
+    }
+}
+
+#[test]
+fn a_fault_names_the_field_or_the_tag() {
+    let field = |field, expected| ProtocolError::Field { field, expected };
+
+    assert_eq!(refused(Encoding::Json, "{}"), field("body", "there"));
+    assert_eq!(
+        refused(
+            Encoding::Json,
+            r#"{"body":{"tag":"SubscriptionRequest","val":{"eventName":1,"subscribe":true}}}"#
+        ),
+        field("eventName", "a text")
+    );
+    assert_eq!(
+        refused(
+            Encoding::Json,
+            r#"{"body":{"tag":"SubscriptionRequest","val":{"eventName":"e","subscribe":1}}}"#
+        ),
+        field("subscribe", "a boolean")
+    );
+    assert_eq!(
+        refused(Encoding::Json, r#"{"body":{"tag":"Event","val":{}}}"#),
+        ProtocolError::UnknownTag { tag: "Event".into() }
+    );
+    let long = format!(r#"{{"body":{{"tag":"{}","val":{{}}}}}}"#, "ä".repeat(100));
+    assert_eq!(refused(Encoding::Json, long), ProtocolError::UnknownTag { tag: "ä".repeat(32) });
+}
+
+#[test]
+fn a_frame_in_json_is_nested_no_deeper_than_the_limit() {
+    let frame = |levels: usize| {
+        let args = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        let val = format!(r#"{{"id":1,"name":"a","args":{args}}}"#);
+        ToServer::decode(
+            Encoding::Json,
+            format!(r#"{{"body":{{"tag":"ActionRequest","val":{val}}}}}"#).into(),
+        )
+    };
+
+    assert!(frame(MAX_JSON_DEPTH - 3).is_ok());
+    assert_eq!(frame(MAX_JSON_DEPTH - 2), Err(ProtocolError::TooDeep { limit: MAX_JSON_DEPTH }));
+}
+
+#[test]
+fn a_status_that_nobody_knows_and_a_wait_that_is_no_time_are_refused() {
+    let status = r#"{"status":"lost"}"#;
+    assert!(QueueSendResponse::decode(Encoding::Json, status.into()).is_err());
+    for timeout in ["-1", r#""1""#, "1e300", "[]"] {
+        let body = format!(r#"{{"body":1,"timeout":{timeout}}}"#);
+        assert!(QueueSendRequest::decode(Encoding::Json, body.into()).is_err(), "{timeout}");
+    }
+}
+
+#[test]
+fn a_message_that_is_too_long_has_a_code_of_its_own() {
+    let error = Error::from(ProtocolError::IncomingTooLong { size: 5, limit: 4 });
+
+    assert!(error.is("message", "incoming_too_long"));
+    assert_eq!(error.metadata, Some(json!({ "size": 5, "limit": 4 })));
+    assert_eq!(http_status(&error), 400);
+}
+
+#[test]
+fn clients_read_group_and_code_of_any_error_but_the_text_of_a_public_one_only() {
+    let private =
+        Error::new(ErrorCode::new("actor", "broken"), "secret").with_metadata(json!({ "a": 1 }));
+    let public =
+        Error::new(ErrorCode::new("user", "mine"), "open").with_metadata(json!({ "a": 1 }));
+
+    assert_eq!(
+        ErrorBody::from(&private),
+        ErrorBody {
+            group: "actor".into(),
+            code: "broken".into(),
+            message: INTERNAL_MESSAGE.into(),
+            metadata: None,
+            actor: None,
+        }
+    );
+    let body = ErrorBody::from(&public);
+    assert_eq!(
+        (body.message.as_str(), body.metadata),
+        ("open", Some(Payload::new(Bytes::from_static(b"\xa1\x61a\x01")).unwrap()))
+    );
+}
+
+#[test]
+fn an_error_names_its_actor_but_not_the_phase() {
+    let error = Error::internal("x").with_actor(ActorSpecifier {
+        actor_id: "act1".into(),
+        generation: 2,
+        key: None,
+        phase: Some("create_state".into()),
+    });
+
+    assert_eq!(
+        ErrorBody::from(&error).actor,
+        Some(ActorBody { actor_id: "act1".into(), generation: 2, key: None })
+    );
+}
+
+#[test]
+fn the_status_is_the_throwers_else_that_of_the_fault_else_500() {
+    let status = |group, code, chosen| {
+        let mut error = Error::new(ErrorCode::new(group, code), "m");
+        error.status_code = chosen;
+        http_status(&error)
+    };
+
+    assert_eq!(status("auth", "forbidden", None), 403);
+    assert_eq!(status("actor", "action_timed_out", None), 408);
+    assert_eq!(status("actor", "invalid_request", None), 400);
+    assert_eq!(status("actor", "validation_error", None), 500);
+    assert_eq!(status("user", "mine", Some(422)), 422);
+    assert_eq!(status("user", "mine", Some(200)), 400);
+}
