@@ -129,7 +129,7 @@ impl ErrorBody {
         if let Some(body) = &self.actor {
             out.text(actor).map(2 + usize::from(body.key.is_some()));
             out.text("actorId").text(&body.actor_id);
-            out.text("generation").number(body.generation);
+            out.text("generation").whole(body.generation);
             // Left out when absent: the clients refuse a key that is `null`.
             if let Some(key) = &body.key {
                 out.text("key").text(key);

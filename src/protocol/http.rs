@@ -141,7 +141,7 @@ impl Shape for QueueSendRequest {
             out.text("wait").flag(wait);
         }
         if let Some(timeout) = self.timeout_ms {
-            out.text("timeout").number(timeout);
+            out.text("timeout").whole(timeout);
         }
     }
 

@@ -74,9 +74,7 @@ fn opened(from: &Item) -> Result<(String, Item), ProtocolError> {
 }
 
 fn unknown<T>(tag: impl ToString) -> Result<T, ProtocolError> {
-    let mut tag = tag.to_string();
-    tag.truncate(tag.floor_char_boundary(64));
-    Err(ProtocolError::UnknownTag { tag })
+    Err(ProtocolError::UnknownTag { tag: tag.to_string().chars().take(32).collect() })
 }
 
 impl Shape for ToClient {

@@ -26,6 +26,8 @@ mod cbor;
 mod encoding;
 mod error;
 mod error_body;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod http;
 mod json;
 mod limits;

@@ -76,7 +76,6 @@ impl<'a> Walker<'a> {
     }
 
     /// The next event; `None` after the item.
-    #[expect(clippy::should_implement_trait, reason = "an iterator of results hides the faults")]
     pub fn next(&mut self) -> Result<Option<Event<'a>>, ProtocolError> {
         if self.done {
             return Ok(None);

@@ -4,7 +4,8 @@
 //!
 //! 1. Lengths and numbers are definite and as short as they can be, except for 2.
 //! 2. An integer of eight bytes is a bigint to the reader, so an identifier always has
-//!    eight bytes and a number never: from 2³² on it is a float.
+//!    eight bytes and a number does not: from 2³² on it is a float. Only a field that a
+//!    float does not hold exactly has eight bytes, too.
 
 use serde_json::Value;
 
@@ -50,30 +51,22 @@ impl Writer {
         self
     }
 
-    /// A number that is a whole one.
-    pub fn number(&mut self, number: u64) -> &mut Self {
-        match u32::try_from(number) {
-            Ok(short) => self.head(0, short.into()),
-            Err(_) => self.float(number as f64),
-        }
+    /// A field that is a whole number.
+    pub fn whole(&mut self, number: u64) -> &mut Self {
+        if number > MAX_SAFE { self.id(number) } else { self.number(number as f64) }
     }
 
-    /// A number.
-    pub fn float(&mut self, number: f64) -> &mut Self {
-        self.0.push(0xfb);
-        self.0.extend_from_slice(&number.to_be_bytes());
-        self
-    }
-
-    /// A number as JSON knows them: whole ones are integers if they are short.
-    pub fn any_number(&mut self, number: f64) -> &mut Self {
+    /// A number, one of JavaScript's. A whole one is an integer if it is short.
+    pub fn number(&mut self, number: f64) -> &mut Self {
         let whole = number.fract() == 0.0 && !(number == 0.0 && number.is_sign_negative());
         if whole && (0.0..=f64::from(u32::MAX)).contains(&number) {
             self.head(0, number as u64)
         } else if whole && (-f64::from(u32::MAX)..0.0).contains(&number) {
             self.head(1, (-1.0 - number) as u64)
         } else {
-            self.float(number)
+            self.0.push(0xfb);
+            self.0.extend_from_slice(&number.to_be_bytes());
+            self
         }
     }
 
@@ -100,10 +93,9 @@ impl Writer {
         match value {
             Value::Null => self.null(),
             Value::Bool(flag) => self.flag(*flag),
-            Value::Number(number) => match number.as_u64() {
-                Some(whole) => self.number(whole),
-                None => self.any_number(number.as_f64().unwrap_or(f64::NAN)),
-            },
+            Value::Number(number) => {
+                self.number(number.as_f64().expect("every number of JSON is near a float"))
+            }
             Value::String(text) => self.text(text),
             Value::Array(items) => {
                 self.array(items.len());

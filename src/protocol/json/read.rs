@@ -77,17 +77,17 @@ impl<'de> Visitor<'de> for Part<'_> {
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<(), E> {
-        self.sink.out.number(number);
+        self.sink.out.number(number as f64);
         Ok(())
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<(), E> {
-        self.sink.out.any_number(number as f64);
+        self.sink.out.number(number as f64);
         Ok(())
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<(), E> {
-        self.sink.out.any_number(number);
+        self.sink.out.number(number);
         Ok(())
     }
 

@@ -154,6 +154,8 @@ impl Out {
             }
         } else if !number.is_finite() {
             self.text.push_str("null");
+        } else if number == 0.0 && number.is_sign_negative() {
+            self.text.push_str("-0");
         } else if number.fract() == 0.0 && number.abs() <= MAX_SAFE {
             self.text.push_str(&(number as i64).to_string());
         } else {
@@ -230,7 +232,8 @@ mod tests {
     /// The left sides are what cbor-x writes, or decodes, for the value.
     #[test]
     fn a_json_client_reads_the_value_that_a_cbor_client_reads() {
-        let cases: [(&[u8], &str); 20] = [
+        let cases: [(&[u8], &str); 21] = [
+            (&[0xfb, 0x80, 0, 0, 0, 0, 0, 0, 0], "-0"),
             (&[0x1a, 0xff, 0xff, 0xff, 0xff], "4294967295"),
             (&[0xfb, 0x41, 0xf0, 0, 0, 0, 0, 0, 0], "4294967296"),
             (&[0x3a, 0x7f, 0xff, 0xff, 0xff], "-2147483648"),

@@ -2,5 +2,7 @@
 
 mod bare;
 mod maps;
+mod oracle;
+mod properties;
 mod refused;
 mod samples;

@@ -1,0 +1,78 @@
+//! What holds of any input: the entry points of `fuzz/`, and of the property tests.
+//!
+//! Each function panics where an invariant of [`protocol`](super) is broken, and returns
+//! whether the input was one that says something.
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+
+use super::http::{
+    ActionRequest, ActionResponse, QueueSendRequest, QueueSendResponse, ResolveResponse,
+};
+use super::{Encoding, ErrorBody, Payload, ProtocolError, ToClient, ToServer, Wire};
+
+/// Reads the input as each message in each encoding.
+pub fn messages(input: &[u8]) -> bool {
+    let input = Bytes::copy_from_slice(input);
+    let mut read = false;
+    for encoding in Encoding::ALL {
+        read |= message::<ToClient>(encoding, &input);
+        read |= message::<ToServer>(encoding, &input);
+        read |= message::<ErrorBody>(encoding, &input);
+        read |= message::<ActionRequest>(encoding, &input);
+        read |= message::<ActionResponse>(encoding, &input);
+        read |= message::<QueueSendRequest>(encoding, &input);
+        read |= message::<QueueSendResponse>(encoding, &input);
+        read |= message::<ResolveResponse>(encoding, &input);
+    }
+    read
+}
+
+/// Reads the input as a payload, in CBOR and in JSON.
+pub fn payloads(input: &[u8]) -> bool {
+    let cbor = Payload::new(Bytes::copy_from_slice(input)).ok();
+    if let Some(payload) = &cbor {
+        assert!(input.is_empty() || payload.cbor() == input, "a payload keeps its bytes");
+        match payload.to_json() {
+            Ok(text) => json_settles(text.into_bytes(), |text| {
+                Payload::from_json(&text)?.to_json().map(String::into_bytes)
+            }),
+            Err(error) => assert!(matches!(error, ProtocolError::Unrepresentable { .. })),
+        }
+    }
+    let json = Payload::from_json(input).ok();
+    if let Some(payload) = &json {
+        let again = Payload::new(payload.cbor().clone());
+        assert_eq!(again.as_ref(), Ok(payload), "JSON becomes a payload");
+        assert!(payload.to_json().is_ok(), "what came as JSON has a form in it");
+    }
+    cbor.is_some() || json.is_some()
+}
+
+fn message<M: Wire + Debug + PartialEq>(encoding: Encoding, input: &Bytes) -> bool {
+    let Ok(message) = M::decode(encoding, input.clone()) else {
+        return false;
+    };
+    for encoding in [Encoding::Cbor, Encoding::Bare] {
+        let bytes = message.encode(encoding).expect("CBOR and BARE have a form of everything");
+        assert_eq!(M::decode(encoding, bytes).as_ref(), Ok(&message), "{encoding:?}");
+    }
+    match message.encode(Encoding::Json) {
+        Ok(text) => json_settles(text.into(), |text| {
+            Ok(M::decode(Encoding::Json, text.into())?.encode(Encoding::Json)?.into())
+        }),
+        Err(error) => assert!(matches!(error, ProtocolError::Unrepresentable { .. })),
+    }
+    true
+}
+
+/// What JSON has not becomes something else on the first way through, and nothing does on
+/// the second.
+fn json_settles(text: Vec<u8>, again: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, ProtocolError>) {
+    match again(text.clone()) {
+        Ok(same) => assert_eq!(same, text, "JSON is written as it was read"),
+        // Deeper than JSON is read.
+        Err(error) => assert!(matches!(error, ProtocolError::TooDeep { .. }), "{error}"),
+    }
+}
