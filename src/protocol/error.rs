@@ -56,11 +56,12 @@ pub enum ProtocolError {
         /// How many levels it may have.
         limit: usize,
     },
-    /// Text is not as an upgrade or an URL writes it.
-    #[error("`{text}` is not percent-encoded UTF-8")]
+    /// Text of an upgrade or an URL is not as those have to write it.
+    // Without the text, which may be a secret.
+    #[error("the text is not percent-encoded UTF-8: byte {offset} is wrong")]
     NotPercentEncoded {
-        /// The text, shortened when long.
-        text: String,
+        /// Where the fault is.
+        offset: usize,
     },
     /// A client asks for an encoding that nobody knows.
     #[error("the encoding `{name}` is unknown")]
@@ -104,6 +105,7 @@ impl Coded for ProtocolError {
             Self::UnsupportedEncoding { .. } => {
                 ErrorCode::new("actor", "unsupported_websocket_encoding")
             }
+            Self::NotPercentEncoded { .. } => ErrorCode::new("protocol", "invalid_http_request"),
             Self::IncomingTooLong { .. } => ErrorCode::new("message", "incoming_too_long"),
             Self::OutgoingTooLong { .. } => ErrorCode::new("message", "outgoing_too_long"),
             Self::Unrepresentable { .. } => ErrorCode::new("actor", "send_failed"),

@@ -23,6 +23,7 @@
 
 mod bare;
 mod cbor;
+mod close;
 mod encoding;
 mod error;
 mod error_body;
@@ -32,18 +33,23 @@ pub mod http;
 mod json;
 mod limits;
 mod message;
+mod offer;
 mod payload;
+mod percent;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 pub use self::bare::Version;
+pub use self::close::Close;
 pub use self::encoding::Encoding;
 pub use self::error::ProtocolError;
 pub use self::error_body::{ActorBody, ErrorBody, http_status};
 pub use self::limits::Limits;
 pub use self::message::{ToClient, ToServer};
+pub use self::offer::Offer;
 pub use self::payload::{Args, Payload};
+pub use self::percent::{form_decode, percent_decode};
 pub use self::wire::Wire;
 
 /// The deepest nesting of a payload, in levels of arrays, maps and tags.
