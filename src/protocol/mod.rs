@@ -32,6 +32,7 @@ pub mod fuzz;
 pub mod http;
 mod json;
 mod limits;
+pub mod manager;
 mod message;
 mod offer;
 mod payload;
