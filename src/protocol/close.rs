@@ -1,4 +1,4 @@
-//! How a socket ends: a code and a reason that clients take apart.
+//! How a socket ends: a code and a reason that clients take apart (§3.7, §6.6).
 
 use crate::error::Error;
 
@@ -35,13 +35,19 @@ impl Close {
         Self { code: Self::NORMAL, reason: shortened(reason).to_owned() }
     }
 
-    /// The end of a socket by an error.
+    /// The end of a socket by an error. The reason is the same for frames and for raw
+    /// sockets; a connection whose parameters cannot be read is no exception (§3.1 has
+    /// `Server Error` there, which no client can take apart).
     pub fn failed(error: &Error) -> Self {
         let code = match (&*error.group, &*error.code) {
-            ("actor", "unsupported_websocket_encoding") => Self::UNSUPPORTED,
+            // Nothing failed for the client: its socket is merely not known any more.
+            ("ws", "meta_not_found_during_restore" | "stale_metadata") => Self::NORMAL,
             ("inspector", "invalid_protocol_version") => Self::PROTOCOL,
+            ("actor", "unsupported_websocket_encoding") => Self::UNSUPPORTED,
             ("message", "invalid_utf8") => Self::INVALID_TEXT,
-            ("inspector", "unauthorized") | ("ws", "message_index_skip") => Self::POLICY,
+            ("guard", "rate_limit")
+            | ("inspector", "unauthorized")
+            | ("ws", "message_index_skip") => Self::POLICY,
             _ => Self::INTERNAL,
         };
         let fault = format!("{}.{}", error.group, error.code);
@@ -82,13 +88,44 @@ mod tests {
             Close { code: 1011, reason: "actor.not_found#ray1".into() }
         );
         assert_eq!(
-            failed("actor", "unsupported_websocket_encoding", None),
-            Close { code: 1003, reason: "actor.unsupported_websocket_encoding".into() }
+            failed("actor", "invalid_request", None),
+            Close { code: 1011, reason: "actor.invalid_request".into() }
         );
-        assert_eq!(failed("ws", "message_index_skip", None).code, 1008);
-        assert_eq!(failed("message", "invalid_utf8", None).code, 1007);
-        assert_eq!(failed("inspector", "unauthorized", None).code, 1008);
-        assert_eq!(failed("inspector", "invalid_protocol_version", None).code, 1002);
+    }
+
+    /// The codes of §2.3, §2.4, §3.1, §3.7, §5.1, §6.6 and §8.3.
+    #[test]
+    fn every_fault_has_the_code_that_clients_know() {
+        let cases = [
+            ("ws", "meta_not_found_during_restore", 1000),
+            ("ws", "stale_metadata", 1000),
+            ("ws", "restore_error", 1011),
+            ("ws", "message_index_skip", 1008),
+            ("connection", "restore_not_found", 1011),
+            ("actor", "hibernation_persist_failed", 1011),
+            ("actor", "unsupported_websocket_encoding", 1003),
+            ("actor", "invalid_request", 1011),
+            ("actor", "callback_timed_out", 1011),
+            ("actor", "init_error", 1011),
+            ("actor", "send_failed", 1011),
+            ("actor", "not_found", 1011),
+            ("auth", "forbidden", 1011),
+            ("user", "anything", 1011),
+            ("message", "incoming_too_long", 1011),
+            ("message", "outgoing_too_long", 1011),
+            ("message", "invalid_utf8", 1007),
+            ("guard", "missing_header", 1011),
+            ("guard", "rate_limit", 1008),
+            ("inspector", "invalid_protocol_version", 1002),
+            ("inspector", "unauthorized", 1008),
+            ("inspector", "init_error", 1011),
+            ("inspector", "runtime_missing", 1011),
+        ];
+
+        for (group, code, expected) in cases {
+            let close = failed(group, code, None);
+            assert_eq!(close, Close { code: expected, reason: format!("{group}.{code}") });
+        }
     }
 
     #[test]
