@@ -61,16 +61,6 @@ impl From<&ActorSpecifier> for ActorBody {
     }
 }
 
-/// The HTTP status of a response that an error is: the thrower's choice, else that of the
-/// fault, else 500.
-pub fn http_status(error: &Error) -> u16 {
-    let of_fault = || match (&*error.group, &*error.code) {
-        ("actor", "invalid_request") => Some(400),
-        (group, code) => crate::error::public_status(group, code),
-    };
-    error.status_code.filter(|status| (400..600).contains(status)).or_else(of_fault).unwrap_or(500)
-}
-
 /// The fields of an error that come before the id of the action.
 const FIELDS: [&str; 5] = ["group", "code", "message", "metadata", "actor"];
 

@@ -6,6 +6,10 @@
 //! the same message in CBOR written as text, so the shapes exist twice: as fields of a
 //! map (`cbor`) and as BARE (`bare`).
 //!
+//! `§` names a section of the specification of connections, the client protocol and the
+//! gateway (`connections.md`), `O§` one of what was observed of the published server
+//! (`http-observed.md`), which holds where the two differ.
+//!
 //! # Invariants
 //!
 //! 1. No input makes a decoder panic, and none makes it allocate more than a small
@@ -21,6 +25,7 @@
 //! 6. What clients may not read of an error is dropped where an [`ErrorBody`] is made of
 //!    it, and nowhere later.
 
+mod answer;
 mod bare;
 mod cbor;
 mod close;
@@ -29,6 +34,7 @@ mod error;
 mod error_body;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+pub mod header;
 pub mod http;
 mod json;
 mod limits;
@@ -41,11 +47,12 @@ mod percent;
 mod tests;
 mod wire;
 
+pub use self::answer::{ErrorResponse, Origin, http_status};
 pub use self::bare::Version;
 pub use self::close::Close;
 pub use self::encoding::Encoding;
 pub use self::error::ProtocolError;
-pub use self::error_body::{ActorBody, ErrorBody, http_status};
+pub use self::error_body::{ActorBody, ErrorBody};
 pub use self::limits::Limits;
 pub use self::message::{ToClient, ToServer};
 pub use self::offer::Offer;

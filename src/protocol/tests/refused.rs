@@ -7,7 +7,7 @@ use super::samples::hex;
 use crate::error::{ActorSpecifier, Coded, Error, ErrorCode, INTERNAL_MESSAGE};
 use crate::protocol::http::{QueueSendRequest, QueueSendResponse};
 use crate::protocol::{
-    ActorBody, Encoding, ErrorBody, MAX_JSON_DEPTH, Payload, ProtocolError, ToServer, Wire,
+    ActorBody, Encoding, ErrorBody, MAX_JSON_DEPTH, Origin, Payload, ProtocolError, ToServer, Wire,
     http_status,
 };
 
@@ -37,7 +37,7 @@ fn a_frame_that_cannot_be_read_is_an_invalid_request() {
 
     for fault in faults {
         assert_eq!(fault.code(), ErrorCode::new("actor", "invalid_request"), "{fault}");
-        assert_eq!(http_status(&fault.into()), 400);
+        assert_eq!(http_status(&fault.into(), Origin::Actor(Encoding::Bare)), 400);
     }
 }
 
@@ -99,7 +99,7 @@ fn a_message_that_is_too_long_has_a_code_of_its_own() {
 
     assert!(error.is("message", "incoming_too_long"));
     assert_eq!(error.metadata, Some(json!({ "size": 5, "limit": 4 })));
-    assert_eq!(http_status(&error), 400);
+    assert_eq!(http_status(&error, Origin::Actor(Encoding::Bare)), 400);
 }
 
 #[test]
@@ -139,20 +139,4 @@ fn an_error_names_its_actor_but_not_the_phase() {
         ErrorBody::from(&error).actor,
         Some(ActorBody { actor_id: "act1".into(), generation: 2, key: None })
     );
-}
-
-#[test]
-fn the_status_is_the_throwers_else_that_of_the_fault_else_500() {
-    let status = |group, code, chosen| {
-        let mut error = Error::new(ErrorCode::new(group, code), "m");
-        error.status_code = chosen;
-        http_status(&error)
-    };
-
-    assert_eq!(status("auth", "forbidden", None), 403);
-    assert_eq!(status("actor", "action_timed_out", None), 408);
-    assert_eq!(status("actor", "invalid_request", None), 400);
-    assert_eq!(status("actor", "validation_error", None), 500);
-    assert_eq!(status("user", "mine", Some(422)), 422);
-    assert_eq!(status("user", "mine", Some(200)), 400);
 }
