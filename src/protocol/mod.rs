@@ -43,6 +43,7 @@ mod message;
 mod offer;
 mod payload;
 mod percent;
+pub mod route;
 #[cfg(test)]
 mod tests;
 mod wire;

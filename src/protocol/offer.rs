@@ -1,7 +1,7 @@
-//! What an upgrade offers: the list in `sec-websocket-protocol`.
+//! What an upgrade offers: the list in `sec-websocket-protocol` (§3.1).
 //!
 //! Clients put there what would otherwise have to stand in the URL, where secrets end up
-//! in logs. A server answers with [`Offer::SELECTED`], whatever was offered.
+//! in logs. A server answers with [`Offer::selected`].
 
 use std::fmt;
 
@@ -10,6 +10,8 @@ use super::{Encoding, Payload, ProtocolError, form_decode};
 /// The tokens of an upgrade that mean something. The first of a kind counts.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Offer {
+    /// Whether anything is offered at all.
+    pub given: bool,
     /// The name of the encoding.
     pub encoding: Option<String>,
     /// The parameters of the connection, still encoded.
@@ -27,13 +29,20 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// What the server answers. A client that does not read it drops the socket.
-    pub const SELECTED: &str = "rivet";
+    /// The header with the offer, and with the answer to it.
+    pub const HEADER: &str = "sec-websocket-protocol";
+
+    /// What the server answers: published clients drop the socket unless they read it, and
+    /// a client that offers nothing drops it if it does.
+    pub fn selected(&self) -> Option<&'static str> {
+        self.given.then_some("rivet")
+    }
 
     /// Reads the values of the header. Tokens that nobody knows are skipped.
     pub fn parse<'a>(headers: impl IntoIterator<Item = &'a str>) -> Self {
         let mut offer = Self::default();
         for token in headers.into_iter().flat_map(|header| header.split(',')).map(str::trim) {
+            offer.given |= !token.is_empty();
             if token == "rivet_skip_ready_wait" {
                 offer.skip_ready_wait = true;
             }
@@ -113,12 +122,21 @@ mod tests {
     }
 
     #[test]
-    fn nothing_offered_means_json_and_no_parameters() {
+    fn tokens_that_nobody_knows_mean_json_and_no_parameters() {
         let offer = Offer::parse(["", "rivet,chat"]);
 
-        assert_eq!(offer, Offer::default());
+        assert_eq!(offer, Offer { given: true, ..Offer::default() });
         assert_eq!(offer.encoding(), Ok(Encoding::Json));
         assert_eq!(offer.params(), Ok(Payload::null()));
+    }
+
+    /// §3.1, and RFC 6455 for a client that offers nothing.
+    #[test]
+    fn the_answer_is_rivet_unless_nothing_is_offered() {
+        assert_eq!(Offer::parse(["rivet, rivet_encoding.bare"]).selected(), Some("rivet"));
+        assert_eq!(Offer::parse(["chat"]).selected(), Some("rivet"));
+        assert_eq!(Offer::parse([" , "]).selected(), None);
+        assert_eq!(Offer::parse([]).selected(), None);
     }
 
     #[test]
