@@ -1,5 +1,5 @@
 //! The bodies and the queries of the manager's HTTP calls: JSON, whatever the client
-//! speaks with actors. Errors have [`ErrorBody`](super::ErrorBody), in JSON.
+//! speaks with actors (§6.3, O§1). Errors have [`ErrorBody`](super::ErrorBody), in JSON.
 //!
 //! # Invariants
 //!
@@ -14,15 +14,19 @@ mod key;
 mod query;
 mod request;
 mod response;
+mod setup;
 #[cfg(test)]
 mod tests;
 
 pub use self::error::ManagerError;
 pub use self::key::parse_key;
-pub use self::query::{ActorsQuery, Page, Wanted, parameters};
+pub use self::query::{ActorsQuery, ListQuery, NamespaceQuery, Page, Wanted};
 pub use self::request::{CrashPolicy, CreateRequest, NamespaceRequest};
 pub use self::response::{
-    Actor, ActorTypeMetadata, ActorsResponse, CreateResponse, Datacenter, DatacentersResponse,
-    EndpointConfigResponse, GetOrCreateResponse, HealthResponse, KvValueResponse, MetadataResponse,
-    NamesResponse, Namespace, NamespaceResponse, Nothing, Pagination, json,
+    Actor, ActorTypeMetadata, ActorsResponse, CreateResponse, GetOrCreateResponse, HealthResponse,
+    KvValueResponse, MetadataResponse, NamesResponse, Nothing, Pagination, json,
+};
+pub use self::setup::{
+    Datacenter, DatacentersResponse, EndpointConfigResponse, Envoy, EnvoysResponse, Namespace,
+    NamespaceResponse, RunnerConfigsResponse,
 };

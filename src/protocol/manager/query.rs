@@ -1,7 +1,7 @@
-//! What clients put behind the question mark of `GET /actors`.
+//! What clients put behind the question mark (§6.3).
 
 use super::{ManagerError, parse_key};
-use crate::ids::ActorKey;
+use crate::ids::{ActorKey, ActorName};
 use crate::protocol::form_decode;
 
 /// The most ids of one query.
@@ -10,7 +10,7 @@ const MAX_IDS: usize = 32;
 /// The most actors of a page, unless a client asks for fewer.
 const DEFAULT_LIMIT: usize = 100;
 
-/// Which actors a client asks for.
+/// Which actors a client asks for, with `GET /actors`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActorsQuery {
     /// The namespace that they have to be in.
@@ -29,14 +29,14 @@ pub enum Wanted {
     /// The one of a name and a key.
     Key {
         /// Its type.
-        name: String,
+        name: ActorName,
         /// Its key.
         key: ActorKey,
     },
     /// All of a name, the newest first.
     Name {
         /// Their type.
-        name: String,
+        name: ActorName,
         /// Which of them.
         page: Page,
     },
@@ -51,20 +51,68 @@ pub struct Page {
     pub cursor: Option<String>,
 }
 
-/// The parameters of a query in their order, decoded.
-///
-/// # Errors
-///
-/// [`ManagerError::BadRequest`] of text that is not percent-encoded.
-pub fn parameters(query: &str) -> Result<Vec<(String, String)>, ManagerError> {
-    query
-        .split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Ok((form_decode(name)?, form_decode(value)?))
-        })
-        .collect()
+impl Page {
+    fn new(limit: Option<String>, cursor: Option<String>) -> Result<Self, ManagerError> {
+        let limit = match limit {
+            None => DEFAULT_LIMIT,
+            Some(text) => text
+                .parse()
+                .map_err(|_| ManagerError::bad(format!("`limit` is no number: `{text}`")))?,
+        };
+        Ok(Self { limit, cursor })
+    }
+}
+
+/// What all other calls have behind the question mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamespaceQuery {
+    /// The namespace that is meant.
+    pub namespace: Option<String>,
+}
+
+impl NamespaceQuery {
+    /// Reads a query, without the question mark.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::BadRequest`] of a parameter that is unknown, comes twice or cannot be
+    /// read.
+    pub fn parse(query: &str) -> Result<Self, ManagerError> {
+        let [namespace] = parameters(query, ["namespace"])?;
+        Ok(Self { namespace })
+    }
+}
+
+/// Which part of a list a client asks for, with `GET /actors/names`, `GET /envoys` and
+/// `GET /runner-configs`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListQuery {
+    /// The namespace that is meant.
+    pub namespace: Option<String>,
+    /// The pool that is meant, where the list has some.
+    pub pool: Option<String>,
+    /// Which part.
+    pub page: Page,
+}
+
+impl ListQuery {
+    /// Reads a query, without the question mark. `pool` is the parameter with the name of
+    /// a pool, if the call has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`NamespaceQuery::parse`].
+    pub fn parse(query: &str, pool: Option<&'static str>) -> Result<Self, ManagerError> {
+        let others = ["namespace", "limit", "cursor"];
+        let (pool, [namespace, limit, cursor]) = match pool {
+            None => (None, parameters(query, others)?),
+            Some(name) => {
+                let [pool, rest @ ..] = parameters(query, [name, others[0], others[1], others[2]])?;
+                (pool, rest)
+            }
+        };
+        Ok(Self { namespace, pool, page: Page::new(limit, cursor)? })
+    }
 }
 
 impl ActorsQuery {
@@ -72,51 +120,16 @@ impl ActorsQuery {
     ///
     /// # Errors
     ///
-    /// [`ManagerError::BadRequest`] of a parameter that is unknown, comes twice or cannot be
-    /// read, [`ManagerError::InvalidInput`] of parameters that do not go together.
+    /// As [`NamespaceQuery::parse`], [`ManagerError::InvalidInput`] of parameters that do
+    /// not go together and of a name that no actor can have, and
+    /// [`ManagerError::KeyTooLarge`].
     pub fn parse(query: &str) -> Result<Self, ManagerError> {
-        let mut given = Given::default();
-        for (name, value) in parameters(query)? {
-            let field = match &*name {
-                "namespace" => &mut given.namespace,
-                "name" => &mut given.name,
-                "key" => &mut given.key,
-                "actor_ids" => &mut given.actor_ids,
-                "include_destroyed" => &mut given.include_destroyed,
-                "limit" => &mut given.limit,
-                "cursor" => &mut given.cursor,
-                _ => return Err(ManagerError::bad(format!("unknown parameter `{name}`"))),
-            };
-            if field.replace(value).is_some() {
-                return Err(ManagerError::bad(format!("the parameter `{name}` comes twice")));
-            }
-        }
-        given.checked()
-    }
-}
-
-/// The parameters as text.
-#[derive(Default)]
-struct Given {
-    namespace: Option<String>,
-    name: Option<String>,
-    key: Option<String>,
-    actor_ids: Option<String>,
-    include_destroyed: Option<String>,
-    limit: Option<String>,
-    cursor: Option<String>,
-}
-
-impl Given {
-    fn checked(self) -> Result<ActorsQuery, ManagerError> {
-        let invalid = |reason| ManagerError::InvalidInput { reason };
-        let limit = match self.limit {
-            None => DEFAULT_LIMIT,
-            Some(text) => text
-                .parse()
-                .map_err(|_| ManagerError::bad(format!("`limit` is no number: `{text}`")))?,
-        };
-        let include_destroyed = match self.include_destroyed.as_deref() {
+        let names =
+            ["namespace", "name", "key", "actor_ids", "include_destroyed", "limit", "cursor"];
+        let [namespace, name, key, ids, include_destroyed, limit, cursor] =
+            parameters(query, names)?;
+        let page = Page::new(limit, cursor)?;
+        let include_destroyed = match include_destroyed.as_deref() {
             None | Some("false") => false,
             Some("true") => true,
             Some(text) => {
@@ -125,25 +138,53 @@ impl Given {
                 )));
             }
         };
-        let wanted = match (self.actor_ids, self.name, self.key) {
-            (Some(ids), None, None) => {
-                let ids: Vec<String> =
-                    ids.split(',').filter(|id| !id.is_empty()).map(str::to_owned).collect();
-                if ids.len() > MAX_IDS {
-                    return Err(invalid("at most 32 actors can be asked for by their ids"));
-                }
-                Wanted::Ids(ids)
+        let name = name.map(ActorName::new).transpose().map_err(ManagerError::invalid)?;
+        let wanted = match (ids, name, key) {
+            (Some(ids), None, None) => Wanted::ids(&ids)?,
+            (Some(_), _, _) => {
+                return Err(ManagerError::invalid("`actor_ids` excludes `name` and `key`"));
             }
-            (Some(_), _, _) => return Err(invalid("`actor_ids` excludes `name` and `key`")),
             (None, Some(name), Some(key)) => {
-                Wanted::Key { name, key: parse_key(&key).map_err(ManagerError::bad)? }
+                Wanted::Key { name, key: parse_key(&key).map_err(ManagerError::KeyTooLarge)? }
             }
-            (None, Some(name), None) => {
-                Wanted::Name { name, page: Page { limit, cursor: self.cursor } }
+            (None, Some(name), None) => Wanted::Name { name, page },
+            (None, None, Some(_)) => return Err(ManagerError::invalid("`key` needs `name`")),
+            (None, None, None) => {
+                return Err(ManagerError::invalid("`name` or `actor_ids` is needed"));
             }
-            (None, None, Some(_)) => return Err(invalid("`key` needs `name`")),
-            (None, None, None) => return Err(invalid("`name` or `actor_ids` is needed")),
         };
-        Ok(ActorsQuery { namespace: self.namespace, wanted, include_destroyed })
+        Ok(ActorsQuery { namespace, wanted, include_destroyed })
     }
+}
+
+impl Wanted {
+    fn ids(text: &str) -> Result<Self, ManagerError> {
+        let ids: Vec<String> =
+            text.split(',').filter(|id| !id.is_empty()).map(str::to_owned).collect();
+        if ids.len() > MAX_IDS {
+            let reason = format!("{} ids are asked for, the limit is {MAX_IDS}", ids.len());
+            return Err(ManagerError::invalid(reason));
+        }
+        Ok(Self::Ids(ids))
+    }
+}
+
+/// The values of parameters by their names, decoded. Any other parameter is refused, and
+/// so is one that comes twice.
+fn parameters<const N: usize>(
+    query: &str,
+    names: [&'static str; N],
+) -> Result<[Option<String>; N], ManagerError> {
+    let mut values = names.map(|_| None);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (name, value) = (form_decode(name)?, form_decode(value)?);
+        let Some(at) = names.iter().position(|known| *known == name) else {
+            return Err(ManagerError::bad(format!("unknown parameter `{name}`")));
+        };
+        if values[at].replace(value).is_some() {
+            return Err(ManagerError::bad(format!("the parameter `{name}` comes twice")));
+        }
+    }
+    Ok(values)
 }

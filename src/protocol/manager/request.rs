@@ -1,4 +1,4 @@
-//! What clients send.
+//! What clients send (§6.3).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{ManagerError, parse_key};
-use crate::ids::ActorKey;
+use crate::ids::{ActorKey, ActorName, MAX_INPUT_LEN};
 use crate::protocol::Payload;
 
 /// Makes an actor: the body of `PUT /actors`, which takes one that there is, and of
@@ -14,7 +14,7 @@ use crate::protocol::Payload;
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateRequest {
     /// The type of the actor.
-    pub name: String,
+    pub name: ActorName,
     /// Its key; `None` if the client left it out.
     pub key: Option<ActorKey>,
     /// What it is made from.
@@ -56,28 +56,30 @@ impl CreateRequest {
     ///
     /// # Errors
     ///
-    /// [`ManagerError::BadRequest`], also of an input that is not CBOR in base64 and of a
-    /// key that is too long.
+    /// [`ManagerError::BadRequest`], also of an input that is not CBOR in base64,
+    /// [`ManagerError::InvalidInput`] of a name that no actor can have,
+    /// [`ManagerError::KeyTooLarge`] and [`ManagerError::InputTooLarge`].
     pub fn decode(body: &[u8]) -> Result<Self, ManagerError> {
         let fields: CreateFields = serde_json::from_slice(body).map_err(ManagerError::bad)?;
-        let input = match fields.input {
-            None => None,
-            Some(text) => {
-                let cbor = STANDARD
-                    .decode(text)
-                    .map_err(|error| ManagerError::bad(format!("`input`: {error}")))?;
-                Some(Payload::new(Bytes::from(cbor))?)
-            }
-        };
+        let key = fields.key.as_deref().map(parse_key).transpose();
         Ok(Self {
-            name: fields.name,
-            key: fields.key.as_deref().map(parse_key).transpose().map_err(ManagerError::bad)?,
-            input,
+            name: ActorName::new(fields.name).map_err(ManagerError::invalid)?,
+            key: key.map_err(ManagerError::KeyTooLarge)?,
+            input: fields.input.map(input).transpose()?,
             runner_name_selector: fields.runner_name_selector,
             crash_policy: fields.crash_policy.unwrap_or_default(),
             datacenter: fields.datacenter,
         })
     }
+}
+
+fn input(text: String) -> Result<Payload, ManagerError> {
+    let cbor =
+        STANDARD.decode(text).map_err(|error| ManagerError::bad(format!("`input`: {error}")))?;
+    if cbor.len() > MAX_INPUT_LEN {
+        return Err(ManagerError::InputTooLarge { size: cbor.len(), limit: MAX_INPUT_LEN });
+    }
+    Payload::new(Bytes::from(cbor)).map_err(|error| ManagerError::bad(format!("`input`: {error}")))
 }
 
 /// Makes a namespace: the body of `POST /namespaces`.

@@ -1,4 +1,4 @@
-//! What clients are answered.
+//! What clients are answered (§6.2, §6.3).
 
 use std::collections::BTreeMap;
 
@@ -126,53 +126,6 @@ fn in_base64<S: Serializer>(value: &Option<Bytes>, to: S) -> Result<S::Ok, S::Er
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     value.as_ref().map(|value| STANDARD.encode(value)).serialize(to)
-}
-
-/// The answer of `GET /datacenters`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct DatacentersResponse {
-    /// All of them.
-    pub datacenters: Vec<Datacenter>,
-    /// Where the next page begins.
-    pub pagination: Pagination,
-}
-
-/// A place where actors run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Datacenter {
-    /// Its number.
-    pub label: u16,
-    /// Its name.
-    pub name: String,
-    /// Where it is reached.
-    pub url: String,
-}
-
-/// The answer of `POST /namespaces`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct NamespaceResponse {
-    /// The namespace.
-    pub namespace: Namespace,
-}
-
-/// A space of names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Namespace {
-    /// Its id.
-    pub namespace_id: String,
-    /// Its name in queries.
-    pub name: String,
-    /// Its name for people.
-    pub display_name: String,
-    /// When it was made.
-    pub create_ts: i64,
-}
-
-/// The answer of `PUT /runner-configs/{pool}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct EndpointConfigResponse {
-    /// Whether anything is reached elsewhere from here on.
-    pub endpoint_config_changed: bool,
 }
 
 /// The answer of `GET /health`.
