@@ -1,6 +1,7 @@
-//! The three forms of a message, and how a client asks for one.
+//! The three forms of a message, and how a client asks for one (§3.1, §4.2).
 
 use super::ProtocolError;
+use super::error::shown;
 
 /// The form of the messages of one connection, or of one HTTP call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -46,7 +47,7 @@ impl Encoding {
     pub fn of_offer(name: Option<&str>) -> Result<Self, ProtocolError> {
         name.map_or(Ok(Self::default()), |name| {
             Self::named(name)
-                .ok_or_else(|| ProtocolError::UnsupportedEncoding { name: name.to_owned() })
+                .ok_or_else(|| ProtocolError::UnsupportedEncoding { name: shown(name).to_owned() })
         })
     }
 

@@ -1,8 +1,17 @@
-//! What can be wrong with a message.
+//! What can be wrong with a message, and how much of it an error repeats.
 
 use serde_json::{Value, json};
 
 use crate::error::{Coded, ErrorCode};
+
+/// The most characters of a client's text that an error repeats.
+const SHOWN: usize = 64;
+
+/// The beginning of a text that a client has sent, at most 64 characters: no client makes
+/// an error of any length.
+pub(super) fn shown(text: &str) -> &str {
+    text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end])
+}
 
 /// A fault of a message, of the client's or of our own making.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -47,7 +56,7 @@ pub enum ProtocolError {
     /// The message is of a kind that does not exist.
     #[error("the message has the unknown tag `{tag}`")]
     UnknownTag {
-        /// Its name, or its number in BARE.
+        /// Its name, shortened when long, or its number in BARE.
         tag: String,
     },
     /// Values are nested too deeply.
@@ -66,7 +75,7 @@ pub enum ProtocolError {
     /// A client asks for an encoding that nobody knows.
     #[error("the encoding `{name}` is unknown")]
     UnsupportedEncoding {
-        /// Its name.
+        /// Its name, shortened when long.
         name: String,
     },
     /// A client's message is too long.

@@ -4,6 +4,7 @@
 
 use super::bare::{self, Version};
 use super::cbor::{self, Item};
+use super::error::shown;
 use super::wire::Shape;
 use super::{Args, ErrorBody, Payload, ProtocolError};
 
@@ -74,7 +75,7 @@ fn opened(from: &Item) -> Result<(String, Item), ProtocolError> {
 }
 
 fn unknown<T>(tag: impl ToString) -> Result<T, ProtocolError> {
-    Err(ProtocolError::UnknownTag { tag: tag.to_string().chars().take(32).collect() })
+    Err(ProtocolError::UnknownTag { tag: shown(&tag.to_string()).to_owned() })
 }
 
 impl Shape for ToClient {

@@ -12,13 +12,13 @@ pub enum ManagerError {
     /// The body or the query cannot be read.
     #[error("the request cannot be read: {reason}")]
     BadRequest {
-        /// What is wrong with it.
+        /// What is wrong with it, at most 256 characters.
         reason: String,
     },
     /// The request can be read and makes no sense.
     #[error("the request is not valid: {reason}")]
     InvalidInput {
-        /// The rule that it breaks.
+        /// The rule that it breaks, at most 256 characters.
         reason: String,
     },
     /// Nothing is reached by that path.
@@ -77,12 +77,17 @@ pub enum ManagerError {
 
 impl ManagerError {
     pub(super) fn bad(reason: impl ToString) -> Self {
-        Self::BadRequest { reason: reason.to_string() }
+        Self::BadRequest { reason: shortened(&reason.to_string()) }
     }
 
     pub(super) fn invalid(reason: impl ToString) -> Self {
-        Self::InvalidInput { reason: reason.to_string() }
+        Self::InvalidInput { reason: shortened(&reason.to_string()) }
     }
+}
+
+/// A reason of at most 256 characters: what a parser says of a field repeats its name.
+fn shortened(reason: &str) -> String {
+    reason.chars().take(256).collect()
 }
 
 impl From<ProtocolError> for ManagerError {

@@ -1,7 +1,7 @@
-//! Reads the form of a key in which it is shown.
+//! Keys as clients write them (§6.1, §6.4).
 
 use crate::error::InvalidArgument;
-use crate::ids::{ActorKey, KeyPart};
+use crate::ids::{ActorKey, KeyPart, MAX_KEY_LEN};
 
 /// The key that is shown as `text`: parts joined by `/`, in which `\/` is a slash, `\\` a
 /// backslash and `\0` alone an empty part. `/` and nothing at all are the key without
@@ -10,7 +10,7 @@ use crate::ids::{ActorKey, KeyPart};
 ///
 /// # Errors
 ///
-/// [`InvalidArgument`] of a key that is too long.
+/// [`InvalidArgument`] of a key that is too long, or has more than 1,024 parts.
 pub fn parse_key(text: &str) -> Result<ActorKey, InvalidArgument> {
     if text.is_empty() || text == "/" {
         return ActorKey::new(Vec::new());
@@ -26,7 +26,7 @@ pub fn parse_key(text: &str) -> Result<ActorKey, InvalidArgument> {
             part.push_str("\\0");
         }
         match (char, rest.as_str().chars().next()) {
-            ('/', _) => parts.push(KeyPart::String(std::mem::take(&mut part))),
+            ('/', _) => push(&mut parts, std::mem::take(&mut part))?,
             ('\\', Some(escaped @ ('/' | '\\'))) => {
                 part.push(escaped);
                 rest.next();
@@ -38,8 +38,36 @@ pub fn parse_key(text: &str) -> Result<ActorKey, InvalidArgument> {
             (char, _) => part.push(char),
         }
     }
-    parts.push(KeyPart::String(part));
+    push(&mut parts, part)?;
     ActorKey::new(parts)
+}
+
+/// The key whose parts are joined by commas in `text`; nothing at all is the key without
+/// parts, so that a single empty part cannot be written.
+///
+/// # Errors
+///
+/// As [`parse_key`].
+pub(in crate::protocol) fn split_key(text: &str) -> Result<ActorKey, InvalidArgument> {
+    let mut parts = vec![];
+    if !text.is_empty() {
+        text.split(',').try_for_each(|part| push(&mut parts, part.to_owned()))?;
+    }
+    ActorKey::new(parts)
+}
+
+/// Every part costs memory, an empty one, too. As the key is shown, parts have a byte
+/// between them, so more than this do not fit into what a key may have.
+fn push(parts: &mut Vec<KeyPart>, part: String) -> Result<(), InvalidArgument> {
+    if parts.len() >= MAX_KEY_LEN {
+        return Err(InvalidArgument {
+            what: "actor key",
+            value: format!("of more than {MAX_KEY_LEN} parts"),
+            reason: format!("the limit is {MAX_KEY_LEN}"),
+        });
+    }
+    parts.push(KeyPart::String(part));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -77,6 +105,12 @@ mod tests {
     #[test]
     fn a_key_that_is_too_long_is_refused() {
         assert!(parse_key(&"a".repeat(129)).is_err());
+        assert!(split_key(&"a".repeat(129)).is_err());
+        assert!(parse_key(&"/".repeat(1_023)).is_ok());
+        assert!(split_key(&",".repeat(1_023)).is_ok());
+        for refused in [parse_key(&"/".repeat(1_024)), split_key(&",".repeat(1_024))] {
+            assert!(refused.unwrap_err().to_string().contains("1024 parts"));
+        }
     }
 
     proptest! {

@@ -20,6 +20,7 @@ mod tests;
 
 pub use self::error::ManagerError;
 pub use self::key::parse_key;
+pub(super) use self::key::split_key;
 pub use self::query::{ActorsQuery, ListQuery, NamespaceQuery, Page, Wanted};
 pub use self::request::{CrashPolicy, CreateRequest, NamespaceRequest};
 pub use self::response::{

@@ -2,6 +2,7 @@
 
 use super::{ManagerError, parse_key};
 use crate::ids::{ActorKey, ActorName};
+use crate::protocol::error::shown;
 use crate::protocol::form_decode;
 
 /// The most ids of one query.
@@ -55,9 +56,9 @@ impl Page {
     fn new(limit: Option<String>, cursor: Option<String>) -> Result<Self, ManagerError> {
         let limit = match limit {
             None => DEFAULT_LIMIT,
-            Some(text) => text
-                .parse()
-                .map_err(|_| ManagerError::bad(format!("`limit` is no number: `{text}`")))?,
+            Some(text) => text.parse().map_err(|_| {
+                ManagerError::bad(format!("`limit` is no number: `{}`", shown(&text)))
+            })?,
         };
         Ok(Self { limit, cursor })
     }
@@ -134,7 +135,8 @@ impl ActorsQuery {
             Some("true") => true,
             Some(text) => {
                 return Err(ManagerError::bad(format!(
-                    "`include_destroyed` is neither `true` nor `false`: `{text}`"
+                    "`include_destroyed` is neither `true` nor `false`: `{}`",
+                    shown(text)
                 )));
             }
         };
@@ -180,7 +182,7 @@ fn parameters<const N: usize>(
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (name, value) = (form_decode(name)?, form_decode(value)?);
         let Some(at) = names.iter().position(|known| *known == name) else {
-            return Err(ManagerError::bad(format!("unknown parameter `{name}`")));
+            return Err(ManagerError::bad(format!("unknown parameter `{}`", shown(&name))));
         };
         if values[at].replace(value).is_some() {
             return Err(ManagerError::bad(format!("the parameter `{name}` comes twice")));

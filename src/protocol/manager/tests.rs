@@ -112,6 +112,9 @@ fn a_request_for_an_actor_that_cannot_be_read_is_refused() {
         assert_eq!(fault(error), expected, "{body}");
     }
     assert!(CreateRequest::decode(long(64).as_bytes()).is_ok());
+    let misspelt = format!(r#"{{"name":"a","{}":1}}"#, "x".repeat(10_000));
+    let error = CreateRequest::decode(misspelt.as_bytes()).unwrap_err();
+    assert!(error.to_string().len() < 300, "{error}");
 }
 
 /// §6.3.

@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Coded, ErrorCode, InvalidArgument};
 use crate::protocol::ProtocolError;
-
-/// The most characters of a client's text that a message repeats.
-const SHOWN: usize = 64;
+use crate::protocol::error::shown;
 
 /// A fault of a URL, or of what stands beside it. No message repeats a token.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -173,9 +171,4 @@ impl Coded for RouteError {
             _ => 400,
         })
     }
-}
-
-/// The beginning of a text that a client has sent, at most 64 characters.
-pub(super) fn shown(text: &str) -> &str {
-    text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end])
 }

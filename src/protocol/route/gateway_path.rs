@@ -1,9 +1,9 @@
 //! The paths under `/gateway` (§6.4).
 
-use super::error::shown;
 use super::query::{Split, not_encoded};
 use super::{Addressee, RouteError};
 use crate::ids::ActorName;
+use crate::protocol::error::shown;
 use crate::protocol::percent_decode;
 
 /// What such a path says.

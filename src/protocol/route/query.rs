@@ -3,10 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::error::shown;
 use super::{ActorQuery, Creation, Find, RouteError};
-use crate::ids::{ActorKey, ActorName};
-use crate::protocol::manager::CrashPolicy;
+use crate::ids::ActorName;
+use crate::protocol::error::shown;
+use crate::protocol::manager::{CrashPolicy, split_key};
 use crate::protocol::{Payload, ProtocolError, form_decode};
 
 /// What the gateway's own parameters begin with.
@@ -135,10 +135,8 @@ impl Parameters {
             "getOrCreate" => Find::GetOrCreate(self.creation()?),
             method => return Err(invalid("rvt-method", method, "`get` or `getOrCreate`")),
         };
-        let key = match self.key.as_deref() {
-            None | Some("") => ActorKey::default(),
-            Some(parts) => ActorKey::of(parts.split(',')).map_err(RouteError::InvalidKey)?,
-        };
+        let key = split_key(self.key.as_deref().unwrap_or_default());
+        let key = key.map_err(RouteError::InvalidKey)?;
         Ok(ActorQuery { namespace, name, key, find })
     }
 

@@ -65,7 +65,7 @@ fn a_fault_names_the_field_or_the_tag() {
         ProtocolError::UnknownTag { tag: "Event".into() }
     );
     let long = format!(r#"{{"body":{{"tag":"{}","val":{{}}}}}}"#, "ä".repeat(100));
-    assert_eq!(refused(Encoding::Json, long), ProtocolError::UnknownTag { tag: "ä".repeat(32) });
+    assert_eq!(refused(Encoding::Json, long), ProtocolError::UnknownTag { tag: "ä".repeat(64) });
 }
 
 #[test]
