@@ -123,16 +123,14 @@ impl<'a> Walker<'a> {
             1 => Event::Negative { value: fixed(value)?, wide },
             2 => Event::Bytes(match value {
                 Some(length) => Cow::Borrowed(self.take(length)?),
-                None => Cow::Owned(self.chunks(2)?.concat()),
+                None => Cow::Owned(self.pieces(2)?),
             }),
             3 => Event::Text(match value {
                 Some(length) => Cow::Borrowed(self.text(length)?),
-                None => {
-                    let chunks = self.chunks(3)?;
-                    let texts: Result<Vec<_>, _> =
-                        chunks.into_iter().map(std::str::from_utf8).collect();
-                    Cow::Owned(texts.map_err(|_| self.fault("a text is not UTF-8"))?.concat())
-                }
+                None => Cow::Owned(
+                    String::from_utf8(self.pieces(3)?)
+                        .expect("pieces that are texts are a text together"),
+                ),
             }),
             4 => {
                 self.open(value.map_or(Left::Break { map: false, value_due: false }, Left::Items))?;
@@ -203,22 +201,23 @@ impl<'a> Walker<'a> {
         }))
     }
 
-    /// The pieces of a string of indefinite length, its break included.
-    fn chunks(&mut self, of: u8) -> Result<Vec<&'a [u8]>, ProtocolError> {
-        let mut chunks = Vec::new();
+    /// Joins the pieces of a string of indefinite length, up to its break. A piece of a
+    /// text is a text by itself.
+    fn pieces(&mut self, of: u8) -> Result<Vec<u8>, ProtocolError> {
+        let mut joined = Vec::new();
         loop {
             match self.initial()? {
-                (7, 31) => return Ok(chunks),
-                (major, info) if major == of => match self.argument(info)? {
-                    Some(length) => {
-                        let chunk = self.take(length)?;
-                        // An empty piece would cost sixteen bytes for one.
-                        if !chunk.is_empty() {
-                            chunks.push(chunk);
-                        }
-                    }
-                    None => return Err(self.fault("a piece of a string has no length")),
-                },
+                (7, 31) => return Ok(joined),
+                (major, info) if major == of => {
+                    let length = self
+                        .argument(info)?
+                        .ok_or_else(|| self.fault("a piece of a string has no length"))?;
+                    let piece = match of {
+                        3 => self.text(length)?.as_bytes(),
+                        _ => self.take(length)?,
+                    };
+                    joined.extend_from_slice(piece);
+                }
                 _ => return Err(self.fault("a string has a piece of another kind")),
             }
         }

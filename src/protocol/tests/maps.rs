@@ -151,6 +151,30 @@ fn lengths_may_be_indefinite_and_texts_in_pieces() {
 }
 
 #[test]
+fn pieces_of_a_text_are_texts_of_a_known_length() {
+    let read = |name: &[u8]| {
+        let bytes = [
+            &b"\xa1\x64body\xa2\x63tag\x73SubscriptionRequest\x63val\xa2\x69subscribe\xf5"[..],
+            b"\x69eventName",
+            name,
+        ];
+        ToServer::decode(Encoding::Cbor, bytes.concat().into()).is_ok()
+    };
+
+    assert!(read(b"\x7f\x62\xc3\xa4\x60\x61b\xff"));
+    assert!(read(b"\x7f\xff"));
+    for refused in [
+        &b"\x7f\x61\xc3\x61\xa4\xff"[..],
+        b"\x7f\x41a\xff",
+        b"\x7f\x7f\x61a\xff\xff",
+        b"\x7f\x61a",
+        b"\x7f\x78",
+    ] {
+        assert!(!read(refused), "{refused:02x?}");
+    }
+}
+
+#[test]
 fn the_order_of_fields_is_free_unknown_ones_are_skipped_and_the_last_of_a_name_counts() {
     let message: ToServer = read(concat!(
         r#"{"more":[{}],"body":{"val":{"subscribe":false,"x":{"subscribe":1},"#,
