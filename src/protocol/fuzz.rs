@@ -9,7 +9,16 @@ use bytes::Bytes;
 use super::http::{
     ActionRequest, ActionResponse, QueueSendRequest, QueueSendResponse, ResolveResponse,
 };
-use super::{Encoding, ErrorBody, Payload, ProtocolError, ToClient, ToServer, Wire};
+use super::manager::{ActorsQuery, CreateRequest, ListQuery, NamespaceRequest, parse_key};
+use super::route::{ActorRoute, Hints, UpgradeRoute, route};
+use super::{
+    Encoding, ErrorBody, Offer, Payload, ProtocolError, ToClient, ToServer, Wire, form_decode,
+    header,
+};
+use crate::error::Error;
+
+/// The longest message of an error, in bytes: no client makes one of any length.
+const MAX_MESSAGE: usize = 1_024;
 
 /// Reads the input as each message in each encoding.
 pub fn messages(input: &[u8]) {
@@ -42,6 +51,55 @@ pub fn payloads(input: &[u8]) {
         let again = Payload::new(payload.cbor().clone());
         assert_eq!(again, Ok(payload), "JSON becomes a payload");
     }
+}
+
+/// Reads the input as a URL and, behind the first end of a line, as what stands beside it,
+/// and as all that the manager reads.
+pub fn requests(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let (uri, beside) = text.split_once('\n').unwrap_or((&text, ""));
+    let offer = Offer::parse([beside]);
+    read(offer.encoding());
+    read(offer.params());
+    read(header::params(Some(beside.as_bytes())));
+    let call = |name: &str| (name != header::TARGET).then_some(beside).or(Some("actor"));
+    for hints in [Hints::of_call(|_| None), Hints::of_call(call), Hints::of_upgrade(&offer)] {
+        if let Some(Some(target)) = read(route(uri, &hints)) {
+            let path = target.path;
+            assert!(path.starts_with('/'), "`{path}` is no path");
+            assert!(path == uri || !uri.starts_with("/gateway/") || is_clean(&path), "{path}");
+            UpgradeRoute::parse(&path);
+            read(ActorRoute::parse(beside, &path));
+        }
+    }
+    read(ActorRoute::parse("POST", uri));
+    read(ActorRoute::parse("GET", uri));
+    if let Some(key) = read(parse_key(uri)) {
+        assert_eq!(parse_key(&key.to_string()), Ok(key), "a key is read as it is shown");
+    }
+    read(ActorsQuery::parse(uri));
+    read(ListQuery::parse(uri, Some("name")));
+    read(CreateRequest::decode(input));
+    read(NamespaceRequest::decode(input));
+}
+
+/// What was read, after a look at the error if nothing was.
+fn read<T>(result: Result<T, impl Into<Error>>) -> Option<T> {
+    result
+        .map_err(|error| {
+            let message = &error.into().message;
+            assert!(message.len() <= MAX_MESSAGE, "{message}");
+        })
+        .ok()
+}
+
+/// Whether a path has no parameter of the gateway in its query.
+fn is_clean(path: &str) -> bool {
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    !query.split('&').any(|pair| {
+        let name = pair.split('=').next().unwrap_or_default();
+        form_decode(name).is_ok_and(|name| name.starts_with("rvt-")) || name.starts_with("rvt-")
+    })
 }
 
 fn message<M: Wire + Debug + PartialEq>(encoding: Encoding, input: &Bytes) {

@@ -18,6 +18,8 @@
 mod error;
 mod gateway_path;
 mod inside;
+#[cfg(test)]
+mod properties;
 mod query;
 #[cfg(test)]
 mod tests;
