@@ -9,7 +9,7 @@
 
 use bytes::Bytes;
 
-use super::{Encoding, ErrorBody, Wire, header};
+use super::{Disclosure, Encoding, ErrorBody, Wire, header};
 use crate::error::{Error, public_status};
 
 /// Who answers.
@@ -37,13 +37,13 @@ pub struct ErrorResponse {
 }
 
 impl ErrorResponse {
-    /// The response of `origin`. What clients may not read of the error is not in it.
-    pub fn new(error: &Error, origin: Origin) -> Self {
+    /// The response of `origin`, with so much of the error.
+    pub fn new(error: &Error, disclosure: Disclosure, origin: Origin) -> Self {
         let encoding = match origin {
             Origin::Actor(encoding) => encoding,
             Origin::Gateway | Origin::Manager => Encoding::Json,
         };
-        let body = ErrorBody::from(error)
+        let body = ErrorBody::new(error, disclosure)
             .encode(encoding)
             .expect("an error's metadata came from JSON and has a form in it");
         let fault = || format!("{}.{}", error.group, error.code);
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn the_content_type_says_what_the_body_is() {
         let fault = error("user", "no");
-        let response = |origin| ErrorResponse::new(&fault, origin);
+        let response = |origin| ErrorResponse::new(&fault, Disclosure::Public, origin);
         let json = &br#"{"group":"user","code":"no","message":"m"}"#[..];
 
         let bare = response(Origin::Actor(Encoding::Bare));
@@ -229,7 +229,9 @@ mod tests {
     /// O§1.
     #[test]
     fn the_gateway_names_its_fault_in_a_header_if_a_header_can() {
-        let header = |error: &Error, origin| ErrorResponse::new(error, origin).error_header;
+        let header = |error: &Error, origin| {
+            ErrorResponse::new(error, Disclosure::Public, origin).error_header
+        };
 
         assert_eq!(
             header(&error("guard", "no_route"), Origin::Gateway).as_deref(),
@@ -251,7 +253,7 @@ mod tests {
                 phase: None,
             });
 
-        let response = ErrorResponse::new(&error, ACTOR);
+        let response = ErrorResponse::new(&error, Disclosure::Public, ACTOR);
 
         assert_eq!(response.status, 500);
         assert_eq!(

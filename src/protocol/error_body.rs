@@ -1,4 +1,4 @@
-//! What a client reads of an error.
+//! What a client reads of an error (§7.1, §7.2).
 
 use super::bare::{self, Version};
 use super::cbor::{self, Item};
@@ -32,19 +32,35 @@ pub struct ActorBody {
     pub key: Option<String>,
 }
 
-/// Group and code stay; message and metadata do if clients may read them (invariant 6).
-/// Metadata that is nested too deeply to be sent is left out, too.
-impl From<&Error> for ErrorBody {
-    fn from(error: &Error) -> Self {
-        let public = error.is_public();
+/// How much of an error clients read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Disclosure {
+    /// Message and metadata of a public error; of any other, group and code alone.
+    #[default]
+    Public,
+    /// All of it, the text of an internal error in the place of its message: for
+    /// development.
+    All,
+}
+
+impl ErrorBody {
+    /// What clients read of an error. Group and code stay in any case (invariant 6).
+    /// Metadata that is nested too deeply to be sent is left out.
+    pub fn new(error: &Error, disclosure: Disclosure) -> Self {
+        let shown = disclosure == Disclosure::All || error.is_public();
+        let message = match error.detail() {
+            _ if !shown => INTERNAL_MESSAGE,
+            Some(detail) if error.message == INTERNAL_MESSAGE => detail,
+            _ => &error.message,
+        };
         Self {
             group: error.group.clone().into_owned(),
             code: error.code.clone().into_owned(),
-            message: if public { error.message.clone() } else { INTERNAL_MESSAGE.to_owned() },
+            message: message.to_owned(),
             metadata: error
                 .metadata
                 .as_ref()
-                .filter(|metadata| public && !metadata.is_null())
+                .filter(|metadata| shown && !metadata.is_null())
                 .and_then(|metadata| Payload::try_from(metadata).ok()),
             actor: error.actor.as_ref().map(ActorBody::from),
         }

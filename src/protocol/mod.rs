@@ -53,7 +53,7 @@ pub use self::bare::Version;
 pub use self::close::Close;
 pub use self::encoding::Encoding;
 pub use self::error::ProtocolError;
-pub use self::error_body::{ActorBody, ErrorBody};
+pub use self::error_body::{ActorBody, Disclosure, ErrorBody};
 pub use self::limits::Limits;
 pub use self::message::{ToClient, ToServer};
 pub use self::offer::Offer;

@@ -7,8 +7,8 @@ use super::samples::hex;
 use crate::error::{ActorSpecifier, Coded, Error, ErrorCode, INTERNAL_MESSAGE};
 use crate::protocol::http::{QueueSendRequest, QueueSendResponse};
 use crate::protocol::{
-    ActorBody, Encoding, ErrorBody, MAX_JSON_DEPTH, Origin, Payload, ProtocolError, ToServer, Wire,
-    http_status,
+    ActorBody, Disclosure, Encoding, ErrorBody, MAX_JSON_DEPTH, Origin, Payload, ProtocolError,
+    ToServer, Wire, http_status,
 };
 
 fn refused(encoding: Encoding, bytes: impl Into<Bytes>) -> ProtocolError {
@@ -102,6 +102,7 @@ fn a_message_that_is_too_long_has_a_code_of_its_own() {
     assert_eq!(http_status(&error, Origin::Actor(Encoding::Bare)), 400);
 }
 
+/// §7.2.
 #[test]
 fn clients_read_group_and_code_of_any_error_but_the_text_of_a_public_one_only() {
     let private =
@@ -110,7 +111,7 @@ fn clients_read_group_and_code_of_any_error_but_the_text_of_a_public_one_only() 
         Error::new(ErrorCode::new("user", "mine"), "open").with_metadata(json!({ "a": 1 }));
 
     assert_eq!(
-        ErrorBody::from(&private),
+        ErrorBody::new(&private, Disclosure::Public),
         ErrorBody {
             group: "actor".into(),
             code: "broken".into(),
@@ -119,13 +120,30 @@ fn clients_read_group_and_code_of_any_error_but_the_text_of_a_public_one_only() 
             actor: None,
         }
     );
-    let body = ErrorBody::from(&public);
+    let body = ErrorBody::new(&public, Disclosure::Public);
     assert_eq!(
         (body.message.as_str(), body.metadata),
         ("open", Some(Payload::new(Bytes::from_static(b"\xa1\x61a\x01")).unwrap()))
     );
 }
 
+#[test]
+fn clients_read_the_real_text_of_an_internal_error_only_if_all_is_disclosed() {
+    let internal = Error::internal("disk on fire");
+    let message = |error, disclosure| ErrorBody::new(error, disclosure).message;
+
+    assert_eq!(message(&internal, Disclosure::Public), INTERNAL_MESSAGE);
+    assert_eq!(message(&internal, Disclosure::All), "disk on fire");
+    let masked = Error::new(ErrorCode::new("actor", "validation_error"), "bad arguments");
+    assert_eq!(message(&masked, Disclosure::All), "bad arguments");
+    let public = Error::new(ErrorCode::new("user", "mine"), "open")
+        .with_metadata(json!({ "error": "a field of the author's" }));
+    let body = ErrorBody::new(&public, Disclosure::All);
+    assert_eq!(body, ErrorBody::new(&public, Disclosure::Public));
+    assert_eq!(body.message, "open");
+}
+
+/// §7.1.
 #[test]
 fn an_error_names_its_actor_but_not_the_phase() {
     let error = Error::internal("x").with_actor(ActorSpecifier {
@@ -136,7 +154,7 @@ fn an_error_names_its_actor_but_not_the_phase() {
     });
 
     assert_eq!(
-        ErrorBody::from(&error).actor,
+        ErrorBody::new(&error, Disclosure::Public).actor,
         Some(ActorBody { actor_id: "act1".into(), generation: 2, key: None })
     );
 }
