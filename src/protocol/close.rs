@@ -81,6 +81,7 @@ mod tests {
         Close::failed(&error)
     }
 
+    /// §3.7 and §6.6.
     #[test]
     fn a_close_by_an_error_names_the_fault_and_the_request() {
         assert_eq!(

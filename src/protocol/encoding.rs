@@ -69,6 +69,7 @@ impl Encoding {
 mod tests {
     use super::*;
 
+    /// §3.1 and §4.2.
     #[test]
     fn a_header_that_is_missing_or_unknown_means_json_but_an_unknown_offer_is_refused() {
         assert_eq!(Encoding::of_header(None), Encoding::Json);

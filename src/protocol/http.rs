@@ -1,4 +1,7 @@
-//! The bodies of the HTTP calls of an actor. Errors have [`ErrorBody`](super::ErrorBody).
+//! The bodies of the HTTP calls of an actor (§4.1, §4.3, §4.4). Errors have
+//! [`ErrorBody`](super::ErrorBody).
+
+use serde::Serialize;
 
 use super::bare::{self, Version};
 use super::cbor::{self, Item};
@@ -55,6 +58,28 @@ pub enum SendStatus {
 pub struct ResolveResponse {
     /// The id of the actor.
     pub actor_id: String,
+}
+
+/// What runs an actor: the answer of `GET /metadata` within it. JSON in any case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ActorMetadata {
+    /// `rivetkit`, for which tools take all that speaks this protocol.
+    pub runtime: &'static str,
+    /// The version of what runs it.
+    pub version: String,
+    /// Where it runs.
+    #[serde(rename = "type")]
+    pub deployment: Deployment,
+}
+
+/// Where an actor runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Deployment {
+    /// On a machine of a developer.
+    Local,
+    /// In production.
+    Deployed,
 }
 
 impl SendStatus {

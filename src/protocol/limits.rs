@@ -1,6 +1,13 @@
-//! How long messages may be.
+//! How long messages may be (§3.7, §4.5, §6.6).
 
 use super::ProtocolError;
+
+/// The longest frame of a raw socket and the longest message that frames make together,
+/// in bytes: 32 MiB. An actor sets no limit of its own there.
+pub const MAX_SOCKET_MESSAGE: usize = 32 * 1024 * 1024;
+
+/// The longest body of a request for the author's code, in bytes: 20 MiB.
+pub const MAX_REQUEST_BODY: usize = 20 * 1024 * 1024;
 
 /// The limits of the messages of one actor, in bytes of their encoded form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +56,7 @@ impl Limits {
 mod tests {
     use super::*;
 
+    /// §3.7.
     #[test]
     fn a_message_of_the_limit_passes_and_one_byte_more_does_not() {
         let limits = Limits::default();

@@ -1,4 +1,4 @@
-//! The frames of a connection.
+//! The frames of a connection (§3.3).
 //!
 //! In CBOR and JSON a frame is `{body: {tag, val}}`, in BARE a union behind the version.
 

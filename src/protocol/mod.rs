@@ -54,7 +54,7 @@ pub use self::close::Close;
 pub use self::encoding::Encoding;
 pub use self::error::ProtocolError;
 pub use self::error_body::{ActorBody, Disclosure, ErrorBody};
-pub use self::limits::Limits;
+pub use self::limits::{Limits, MAX_REQUEST_BODY, MAX_SOCKET_MESSAGE};
 pub use self::message::{ToClient, ToServer};
 pub use self::offer::Offer;
 pub use self::payload::{Args, Payload};

@@ -105,6 +105,7 @@ impl fmt::Debug for Offer {
 mod tests {
     use super::*;
 
+    /// §3.1.
     #[test]
     fn an_offer_is_read_from_one_header_or_several() {
         let list = "rivet, rivet_encoding.bare,rivet_conn_params.%7B%22a%22%3A%22x+y.z%22%7D";

@@ -1,4 +1,5 @@
-//! What an author and a client pass to each other: values that only JavaScript reads.
+//! What an author and a client pass to each other: values that only JavaScript reads
+//! (§3.4, §3.5).
 
 use std::fmt;
 

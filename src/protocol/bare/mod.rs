@@ -1,4 +1,4 @@
-//! BARE behind a version: two bytes, little endian, then the message.
+//! BARE behind a version: two bytes, little endian, then the message (§3.6).
 //!
 //! Written by hand, since the payloads of a message are windows on the bytes that came
 //! in, and since no length may be believed before there are bytes for it.

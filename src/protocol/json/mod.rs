@@ -1,4 +1,4 @@
-//! JSON as another way to write CBOR.
+//! JSON as another way to write CBOR (§3.4).
 //!
 //! # Invariants
 //!

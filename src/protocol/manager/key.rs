@@ -80,6 +80,7 @@ mod tests {
         ActorKey::new(parts.iter().map(|part| KeyPart::String((*part).into())).collect()).unwrap()
     }
 
+    /// §6.1.
     #[test]
     fn a_key_is_read_as_it_is_shown() {
         let cases: [(&str, &[&str]); 12] = [

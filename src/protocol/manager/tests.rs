@@ -57,6 +57,7 @@ fn is_written_as(body: &impl Serialize, text: &str) {
     assert_eq!(std::str::from_utf8(&json(body)).unwrap(), text);
 }
 
+/// §6.3.
 #[test]
 fn a_request_for_an_actor_is_read() {
     let body = concat!(
@@ -77,6 +78,7 @@ fn a_request_for_an_actor_is_read() {
     );
 }
 
+/// §6.3.
 #[test]
 fn all_but_the_name_of_an_actor_may_be_left_out() {
     for body in [r#"{"name":"counter"}"#, r#"{"name":"counter","key":null}"#] {
@@ -166,6 +168,7 @@ fn a_fault_has_the_code_that_clients_know() {
     }
 }
 
+/// §6.2 and §6.3.
 #[test]
 fn answers_about_actors_are_written_as_clients_read_them() {
     is_written_as(&CreateResponse { actor: actor() }, &format!(r#"{{"actor":{ACTOR}}}"#));
@@ -186,6 +189,7 @@ fn answers_about_actors_are_written_as_clients_read_them() {
     );
 }
 
+/// §6.3, O§1.1 and O§1.2.
 #[test]
 fn the_other_answers_are_written_as_tools_read_them() {
     let names = BTreeMap::from([
@@ -278,6 +282,7 @@ fn the_other_answers_are_written_as_tools_read_them() {
     is_written_as(&Nothing {}, "{}");
 }
 
+/// O§1.1.
 #[test]
 fn a_namespace_is_read() {
     let body = br#"{"name":"a","display_name":"A"}"#;

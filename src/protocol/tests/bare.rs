@@ -19,6 +19,7 @@ fn init() -> ToClient {
     ToClient::Init { actor_id: "act1".into(), connection_id: "c1".into() }
 }
 
+/// §3.6.
 #[test]
 fn frames_to_clients_have_the_bytes_of_version_4() {
     is_written_as(init(), "0400 00 0461637431 026331");
@@ -41,6 +42,7 @@ fn frames_to_clients_have_the_bytes_of_version_4() {
     );
 }
 
+/// §3.6.
 #[test]
 fn an_actor_without_a_key_is_written_without_it() {
     let actor = ActorBody { actor_id: "act1".into(), generation: 300, key: None };
@@ -52,6 +54,7 @@ fn an_actor_without_a_key_is_written_without_it() {
     );
 }
 
+/// §3.6.
 #[test]
 fn frames_to_servers_have_the_bytes_of_version_4() {
     is_written_as(
@@ -68,6 +71,7 @@ fn frames_to_servers_have_the_bytes_of_version_4() {
     );
 }
 
+/// §3.6.
 #[test]
 fn bodies_have_the_bytes_of_version_4() {
     is_written_as(ActionRequest { args: args(&[0x81, 1]) }, "0400 028101");
@@ -110,6 +114,7 @@ fn bodies_have_the_bytes_of_version_4() {
     is_written_as(ResolveResponse { actor_id: "act1".into() }, "0400 0461637431");
 }
 
+/// §3.6, the table of versions.
 #[test]
 fn older_versions_lack_what_they_did_not_have() {
     let written = |message: &ToClient, version| message.encode_bare(version).unwrap();
@@ -126,6 +131,7 @@ fn older_versions_lack_what_they_did_not_have() {
     }
 }
 
+/// §3.6: versions 1 to 4 are accepted.
 #[test]
 fn every_version_is_read() {
     let read = |bytes| ToClient::decode(Encoding::Bare, bytes).unwrap();
@@ -144,6 +150,7 @@ fn every_version_is_read() {
     assert_eq!(read(hex("0100 00 0461637431 026331 03 746f6b")), init());
 }
 
+/// §3.6, the table of versions.
 #[test]
 fn queues_came_with_version_3() {
     let request =

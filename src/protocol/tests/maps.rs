@@ -6,7 +6,8 @@ use bytes::Bytes;
 
 use super::samples::{args, error, hex, object, payload, short_error};
 use crate::protocol::http::{
-    ActionRequest, ActionResponse, QueueSendRequest, QueueSendResponse, ResolveResponse, SendStatus,
+    ActionRequest, ActionResponse, ActorMetadata, Deployment, QueueSendRequest, QueueSendResponse,
+    ResolveResponse, SendStatus,
 };
 use crate::protocol::{Args, Encoding, ErrorBody, Payload, ToClient, ToServer, Wire};
 
@@ -22,6 +23,7 @@ fn read<M: Wire>(text: &str) -> M {
     M::decode(Encoding::Json, Bytes::copy_from_slice(text.as_bytes())).unwrap()
 }
 
+/// §3.3 and §3.4.
 #[test]
 fn frames_are_written_in_json_as_the_clients_read_them() {
     is_written_as(
@@ -61,6 +63,7 @@ fn frames_are_written_in_json_as_the_clients_read_them() {
     );
 }
 
+/// §4.3, §4.4 and §7.1.
 #[test]
 fn bodies_are_written_in_json_as_the_clients_read_them() {
     is_written_as(ActionRequest { args: args(&[0x81, 1]) }, r#"{"args":[1]}"#);
@@ -93,6 +96,25 @@ fn bodies_are_written_in_json_as_the_clients_read_them() {
     is_written_as(ResolveResponse { actor_id: "act1".into() }, r#"{"actorId":"act1"}"#);
 }
 
+/// §4.1.
+#[test]
+fn the_metadata_of_an_actor_are_json() {
+    let metadata = |deployment| {
+        let version = "1.2".into();
+        serde_json::to_string(&ActorMetadata { runtime: "rivetkit", version, deployment }).unwrap()
+    };
+
+    assert_eq!(
+        metadata(Deployment::Local),
+        r#"{"runtime":"rivetkit","version":"1.2","type":"local"}"#
+    );
+    assert_eq!(
+        metadata(Deployment::Deployed),
+        r#"{"runtime":"rivetkit","version":"1.2","type":"deployed"}"#
+    );
+}
+
+/// §3.5.
 #[test]
 fn an_id_has_eight_bytes_in_cbor_and_what_an_author_returned_is_spliced_in() {
     let response = ToClient::ActionResponse { id: 5, output: object() };
@@ -108,6 +130,7 @@ fn an_id_has_eight_bytes_in_cbor_and_what_an_author_returned_is_spliced_in() {
     );
 }
 
+/// §3.5.
 #[test]
 fn the_generation_of_an_actor_is_a_number_in_cbor_and_never_a_bigint() {
     let actor = |generation| {
@@ -122,7 +145,7 @@ fn the_generation_of_an_actor_is_a_number_in_cbor_and_never_a_bigint() {
     assert!(holds(&actor(1 << 32), b"\x6ageneration\xfb\x41\xf0\0\0\0\0\0\0"));
 }
 
-/// The bytes of the published client's encoder, whose maps have heads of sixteen bits.
+/// §3.5: the bytes of the published client's encoder, whose maps have heads of sixteen bits.
 #[test]
 fn a_frame_of_the_client_s_encoder_is_read() {
     let bytes = hex(concat!(
@@ -136,6 +159,7 @@ fn a_frame_of_the_client_s_encoder_is_read() {
     );
 }
 
+/// §3.5: any legal form.
 #[test]
 fn lengths_may_be_indefinite_and_texts_in_pieces() {
     let bytes = [
@@ -184,6 +208,7 @@ fn the_order_of_fields_is_free_unknown_ones_are_skipped_and_the_last_of_a_name_c
     assert_eq!(message, ToServer::SubscriptionRequest { event_name: "ev".into(), subscribe: true });
 }
 
+/// §3.4.
 #[test]
 fn an_id_in_json_may_be_a_plain_number() {
     let id = |id: &str| {
@@ -217,6 +242,7 @@ fn an_id_in_json_may_be_a_plain_number() {
     }
 }
 
+/// §4.3.
 #[test]
 fn arguments_that_are_missing_are_none_and_one_that_is_no_array_is_the_only_one() {
     let args_of = |text| read::<ActionRequest>(text).args;
@@ -227,6 +253,7 @@ fn arguments_that_are_missing_are_none_and_one_that_is_no_array_is_the_only_one(
     assert_eq!(args_of(r#"{"args":[]}"#), args(&[0x80]));
 }
 
+/// §3.4.
 #[test]
 fn pairs_with_a_meaning_for_javascript_only_are_passed_on() {
     let request: ActionRequest = read(r#"{"args":[["$BigInt","5"],["$Undefined",0]]}"#);
@@ -234,6 +261,7 @@ fn pairs_with_a_meaning_for_javascript_only_are_passed_on() {
     assert_eq!(request.args, args(b"\x82\x82\x67$BigInt\x615\x82\x6a$Undefined\x00"));
 }
 
+/// §4.4.
 #[test]
 fn undefined_is_absent_in_the_request_of_a_queue_and_null_is_a_message() {
     let bytes =
