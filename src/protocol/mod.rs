@@ -29,6 +29,7 @@ mod answer;
 mod bare;
 mod cbor;
 mod close;
+pub mod cors;
 mod encoding;
 mod error;
 mod error_body;
