@@ -103,7 +103,7 @@ impl ErrorBody {
         middle: impl FnOnce(&mut bare::Reader) -> Result<T, ProtocolError>,
     ) -> Result<(Self, T), ProtocolError> {
         let (group, code, message) = (from.text()?, from.text()?, from.text()?);
-        let metadata = from.optional(bare::Reader::payload)?;
+        let metadata = from.optional_payload()?;
         let middle = middle(from)?;
         let actor = if from.version() >= Version::V4 {
             from.optional(|from| {

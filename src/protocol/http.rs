@@ -190,10 +190,7 @@ impl Shape for QueueSendResponse {
     }
 
     fn read_bare(from: &mut bare::Reader) -> Result<Self, ProtocolError> {
-        Ok(Self {
-            status: SendStatus::named(&from.text()?)?,
-            response: from.optional(bare::Reader::payload)?,
-        })
+        Ok(Self { status: SendStatus::named(&from.text()?)?, response: from.optional_payload()? })
     }
 
     fn write_map(&self, out: &mut cbor::Writer) {

@@ -89,6 +89,12 @@ impl Reader {
         if self.flag()? { read(self).map(Some) } else { Ok(None) }
     }
 
+    /// An `optional` of a `data` that holds CBOR; `undefined` is absent, as it is in a map.
+    pub fn optional_payload(&mut self) -> Result<Option<Payload>, ProtocolError> {
+        let payload = self.optional(Self::payload)?;
+        Ok(payload.filter(|payload| *payload != Payload::undefined()))
+    }
+
     fn data(&mut self) -> Result<Bytes, ProtocolError> {
         let length = self.uint()?;
         let range = self.range(usize::try_from(length).ok())?;

@@ -161,3 +161,17 @@ fn queues_came_with_version_3() {
     assert!(QueueSendRequest::decode(Encoding::Bare, hex("0200 0101 00 00 00")).is_err());
     assert!(QueueSendResponse::decode(Encoding::Bare, hex("0200 0874696d65644f7574 00")).is_err());
 }
+
+/// §3.6. No bytes are `undefined`, too.
+#[test]
+fn undefined_is_absent_where_a_value_may_be() {
+    for undefined in ["0100", "0101f7"] {
+        let body = format!("0400 0475736572 026e6f 016d {undefined} 00");
+        assert_eq!(ErrorBody::decode(Encoding::Bare, hex(&body)), Ok(short_error()));
+        let body = format!("0400 0874696d65644f7574 {undefined}");
+        assert_eq!(
+            QueueSendResponse::decode(Encoding::Bare, hex(&body)),
+            Ok(QueueSendResponse { status: SendStatus::TimedOut, response: None })
+        );
+    }
+}

@@ -236,9 +236,15 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_any_kind_do_no_harm(bytes in vec(any::<u8>(), 0..64)) {
+    fn bytes_of_any_kind_do_no_harm(
+        bytes in vec(any::<u8>(), 0..64),
+        version in 0_u8..6,
+        // Most of what BARE is made of: tags, flags and lengths.
+        small in vec(0_u8..4, 0..24),
+    ) {
         fuzz::messages(&bytes);
-        fuzz::messages(&[&[4, 0], &bytes[..]].concat());
+        fuzz::messages(&[&[version, 0], &bytes[..]].concat());
+        fuzz::messages(&[&[version, 0], &small[..]].concat());
         fuzz::payloads(&bytes);
     }
 }
