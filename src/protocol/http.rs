@@ -104,7 +104,7 @@ impl Shape for ActionRequest {
     }
 
     fn read_bare(from: &mut bare::Reader) -> Result<Self, ProtocolError> {
-        Ok(Self { args: from.payload()?.into() })
+        Ok(Self { args: from.payload()?.try_into()? })
     }
 
     fn write_map(&self, out: &mut cbor::Writer) {
@@ -113,7 +113,7 @@ impl Shape for ActionRequest {
 
     fn read_map(from: &Item) -> Result<Self, ProtocolError> {
         let [args] = from.fields(["args"])?;
-        Ok(Self { args: args.payload()?.into() })
+        Ok(Self { args: args.payload()?.try_into()? })
     }
 }
 

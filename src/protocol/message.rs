@@ -117,7 +117,7 @@ impl Shape for ToClient {
                 Self::Error { action_id, error }
             }
             2 => Self::ActionResponse { id: from.uint()?, output: from.payload()? },
-            3 => Self::Event { name: from.text()?, args: from.payload()?.into() },
+            3 => Self::Event { name: from.text()?, args: from.payload()?.try_into()? },
             tag => return unknown(tag),
         })
     }
@@ -173,7 +173,7 @@ impl Shape for ToClient {
             }
             "Event" => {
                 let [name, args] = val.fields(["name", "args"])?;
-                Self::Event { name: name.required()?.text()?, args: args.payload()?.into() }
+                Self::Event { name: name.required()?.text()?, args: args.payload()?.try_into()? }
             }
             _ => return unknown(tag),
         })
@@ -197,7 +197,7 @@ impl Shape for ToServer {
             0 => Self::ActionRequest {
                 id: from.uint()?,
                 name: from.text()?,
-                args: from.payload()?.into(),
+                args: from.payload()?.try_into()?,
             },
             1 => Self::SubscriptionRequest { event_name: from.text()?, subscribe: from.flag()? },
             tag => return unknown(tag),
@@ -226,7 +226,7 @@ impl Shape for ToServer {
                 Self::ActionRequest {
                     id: id.required()?.id()?,
                     name: name.required()?.text()?,
-                    args: args.payload()?.into(),
+                    args: args.payload()?.try_into()?,
                 }
             }
             "SubscriptionRequest" => {

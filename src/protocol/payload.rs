@@ -138,17 +138,24 @@ impl Args {
 }
 
 /// An array as it is; none for `null` and `undefined`; anything else is the only one.
-impl From<Payload> for Args {
-    fn from(value: Payload) -> Self {
+///
+/// # Errors
+///
+/// [`ProtocolError::TooDeep`] of a value that is nested as deeply as it may be and has to
+/// get an array around it.
+impl TryFrom<Payload> for Args {
+    type Error = ProtocolError;
+
+    fn try_from(value: Payload) -> Result<Self, ProtocolError> {
         if value.is_array() {
-            return Self(value);
+            return Ok(Self(value));
         }
         if value.is_absent() {
-            return Self::none();
+            return Ok(Self::none());
         }
         let mut out = Writer::with_capacity(value.0.len() + 1);
         out.array(1).raw(&value.0);
-        Self(Payload(out.into_bytes().into()))
+        Payload::new(out.into_bytes().into()).map(Self)
     }
 }
 
@@ -205,10 +212,21 @@ mod tests {
 
     #[test]
     fn arguments_are_an_array_whatever_came() {
-        assert_eq!(Args::from(payload(&[0x81, 0x05])).cbor()[..], [0x81, 0x05]);
-        assert_eq!(Args::from(payload(&[0x9f, 0xff])).cbor()[..], [0x9f, 0xff]);
-        assert_eq!(Args::from(payload(&[0xf6])), Args::none());
-        assert_eq!(Args::from(payload(&[0xf7])), Args::none());
-        assert_eq!(Args::from(payload(&[0x05])).cbor()[..], [0x81, 0x05]);
+        let args = |cbor| Args::try_from(payload(cbor)).unwrap();
+
+        assert_eq!(args(&[0x81, 0x05]).cbor()[..], [0x81, 0x05]);
+        assert_eq!(args(&[0x9f, 0xff]).cbor()[..], [0x9f, 0xff]);
+        assert_eq!(args(&[0xf6]), Args::none());
+        assert_eq!(args(&[0xf7]), Args::none());
+        assert_eq!(args(&[0x05]).cbor()[..], [0x81, 0x05]);
+    }
+
+    #[test]
+    fn arguments_are_nested_no_deeper_than_any_payload() {
+        let maps = |levels| Bytes::from([b"\xa1\x60".repeat(levels), vec![0x05]].concat());
+        let args = |levels| Args::try_from(Payload::new(maps(levels)).unwrap());
+
+        assert!(Payload::new(args(MAX_DEPTH - 1).unwrap().cbor().clone()).is_ok());
+        assert_eq!(args(MAX_DEPTH), Err(ProtocolError::TooDeep { limit: MAX_DEPTH }));
     }
 }

@@ -75,7 +75,7 @@ fn cbor() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn args() -> impl Strategy<Value = Args> {
-    payload().prop_map(Args::from)
+    payload().prop_map(|value| Args::try_from(value).unwrap())
 }
 
 fn error() -> impl Strategy<Value = ErrorBody> {

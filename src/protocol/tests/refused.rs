@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::samples::hex;
 use crate::error::{ActorSpecifier, Coded, Error, ErrorCode, INTERNAL_MESSAGE};
-use crate::protocol::http::{QueueSendRequest, QueueSendResponse};
+use crate::protocol::http::{ActionRequest, QueueSendRequest, QueueSendResponse};
 use crate::protocol::{
-    ActorBody, Disclosure, Encoding, ErrorBody, MAX_JSON_DEPTH, Origin, Payload, ProtocolError,
-    ToServer, Wire, http_status,
+    ActorBody, Disclosure, Encoding, ErrorBody, MAX_DEPTH, MAX_JSON_DEPTH, Origin, Payload,
+    ProtocolError, ToServer, Wire, http_status,
 };
 
 fn refused(encoding: Encoding, bytes: impl Into<Bytes>) -> ProtocolError {
@@ -81,6 +81,17 @@ fn a_frame_in_json_is_nested_no_deeper_than_the_limit() {
 
     assert!(frame(MAX_JSON_DEPTH - 3).is_ok());
     assert_eq!(frame(MAX_JSON_DEPTH - 2), Err(ProtocolError::TooDeep { limit: MAX_JSON_DEPTH }));
+}
+
+#[test]
+fn an_argument_that_is_no_array_may_be_one_level_less_deep_than_an_array() {
+    let body = |levels| [&b"\xa1\x64args"[..], &b"\xa1\x60".repeat(levels), &[5]].concat();
+    let read = |levels| ActionRequest::decode(Encoding::Cbor, Bytes::from(body(levels)));
+
+    let request = read(MAX_DEPTH - 1).unwrap();
+    let again = ActionRequest::decode(Encoding::Cbor, request.encode(Encoding::Cbor).unwrap());
+    assert_eq!(again, Ok(request));
+    assert_eq!(read(MAX_DEPTH), Err(ProtocolError::TooDeep { limit: MAX_DEPTH }));
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub fn payload(cbor: &[u8]) -> Payload {
 }
 
 pub fn args(cbor: &[u8]) -> Args {
-    payload(cbor).into()
+    payload(cbor).try_into().unwrap()
 }
 
 /// `{"k":1}`.
