@@ -89,7 +89,7 @@ pub enum RouteError {
     /// Nothing is reached by that path.
     #[error("no route leads to `{}`", shown(path))]
     NoRoute {
-        /// The path.
+        /// The path, up to an `@`.
         path: String,
     },
     /// The actor has nothing under that path.

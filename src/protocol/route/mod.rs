@@ -156,7 +156,8 @@ impl Hints {
             Kind::Upgrade => (&["/connect", "/websocket"], Offer::HEADER),
         };
         if !under.iter().any(|under| inside::is_under(path, under)) {
-            let path = path.split('?').next().unwrap_or_default().to_owned();
+            // Behind an `@` is a token, if the path was meant for the gateway (invariant 2).
+            let path = path.split(['?', '@']).next().unwrap_or_default().to_owned();
             return Err(RouteError::NoRoute { path });
         }
         self.actor.clone().map(Addressee::Id).ok_or(RouteError::MissingHeader { header })

@@ -238,6 +238,7 @@ fn headers_lead_to_an_actor_under_request_only() {
     for (path, named) in [
         ("/api/hello", "/api/hello"),
         ("/requestfoo", "/requestfoo"),
+        ("/gateway/act1@t//x?a=b", "/gateway/act1"),
         ("/actors?name=a", "/actors"),
         ("/connect", "/connect"),
     ] {
@@ -318,6 +319,8 @@ fn no_token_is_printed() {
         format!("{:?}", refused(&query.replace("/a?", "/a@secret?"))),
         format!("{:?}", refused("/gateway/a@secret%4/x")),
         format!("{:?}", route("/x", &beside)),
+        format!("{:?}", route("/gateway/act1@secret//x", &beside)),
+        format!("{:?}", route("//gateway/act1@secret/x", &beside)),
     ];
 
     for text in found {
