@@ -12,6 +12,9 @@ use crate::protocol::{Payload, ProtocolError, form_decode};
 /// What the gateway's own parameters begin with.
 const PREFIX: &str = "rvt-";
 
+/// How many of them there are.
+const KNOWN: usize = 10;
+
 /// The parameters in the text of a query.
 #[derive(Default)]
 pub(super) struct Parameters {
@@ -32,7 +35,8 @@ pub(super) struct Parameters {
 /// and in its order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Split<'a> {
-    /// Name and value of the gateway's parameters; the value still encoded.
+    /// Name and value of the gateway's parameters; the value still encoded. One more than
+    /// there are is the last: by then one is unknown or comes twice, whatever follows.
     ours: Vec<(String, &'a str)>,
     /// The rest, for the actor.
     pub rest: String,
@@ -45,15 +49,19 @@ impl<'a> Split<'a> {
         let mut split = Self::default();
         for pair in query.split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match form_decode(name) {
-                Ok(name) if name.starts_with(PREFIX) => split.ours.push((name, value)),
-                Err(_) if name.starts_with(PREFIX) => split.ours.push((name.to_owned(), value)),
+            let ours = match form_decode(name) {
+                Ok(name) if name.starts_with(PREFIX) => name,
+                Err(_) if name.starts_with(PREFIX) => name.to_owned(),
                 _ => {
                     if !split.rest.is_empty() {
                         split.rest.push('&');
                     }
                     split.rest.push_str(pair);
+                    continue;
                 }
+            };
+            if split.ours.len() <= KNOWN {
+                split.ours.push((ours, value));
             }
         }
         split
@@ -190,4 +198,38 @@ fn required<'a>(name: &'static str, value: Option<&'a String>) -> Result<&'a Str
 
 fn invalid(name: &'static str, value: &str, expected: &'static str) -> RouteError {
     RouteError::InvalidParameter { name, value: shown(value).to_owned(), expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_parameters_are_kept_than_it_takes_to_refuse_them() {
+        let all = [
+            "rvt-namespace=n",
+            "rvt-method=getOrCreate",
+            "rvt-key=k",
+            "rvt-runner=p",
+            "rvt-input=oA",
+            "rvt-region=eu",
+            "rvt-crash-policy=sleep",
+            "rvt-token=t",
+            "rvt-skip-ready-wait=1",
+        ]
+        .join("&");
+        let refused = |query: &str| Split::new(query).parameters().err();
+
+        assert_eq!(refused(&all), None);
+        let name = "rvt-key";
+        assert_eq!(
+            refused(&format!("{all}&{}", "rvt-key=k&".repeat(1_000))),
+            Some(RouteError::DuplicateParameter { name })
+        );
+        let unknown = RouteError::UnknownParameter { name: "rvt-z".into() };
+        assert_eq!(refused(&format!("{all}&rvt-z&{all}")), Some(unknown));
+        let many = "rvt-z&".repeat(1_000);
+        let split = Split::new(&many);
+        assert_eq!((split.ours.len(), &*split.rest), (KNOWN + 1, ""));
+    }
 }
