@@ -200,6 +200,7 @@ fn a_long_url_costs_a_small_multiple_of_its_length() {
         is_cheap("a query", format!("{query}&{long}").as_bytes());
         is_cheap("a key", format!("{query}&rvt-key={long}").as_bytes());
         is_cheap("a key", format!("name=a&key={long}").as_bytes());
+        is_cheap("ids", format!("actor_ids={long}").as_bytes());
         is_cheap("an offer", format!("rivet_conn_params.{long}").as_bytes());
     }
 }

@@ -327,6 +327,8 @@ fn a_query_that_makes_no_sense_is_refused() {
     {
         assert_eq!(refused(query), "validation.invalid_input", "{query}");
     }
+    let many = ActorsQuery::parse(&ids(100_000)).unwrap_err();
+    assert!(many.to_string().contains("100000 ids"), "{many}");
     for query in [
         "name=a&colour=red",
         "name=a&name=b",
