@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::error::{Coded, ErrorCode, InvalidArgument};
-use crate::protocol::ProtocolError;
 
 /// A fault of a call of the manager, with the codes of §6.3 and O§1.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -88,12 +87,6 @@ impl ManagerError {
 /// A reason of at most 256 characters: what a parser says of a field repeats its name.
 fn shortened(reason: &str) -> String {
     reason.chars().take(256).collect()
-}
-
-impl From<ProtocolError> for ManagerError {
-    fn from(error: ProtocolError) -> Self {
-        Self::bad(error)
-    }
 }
 
 impl Coded for ManagerError {

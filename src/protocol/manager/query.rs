@@ -8,7 +8,7 @@ use crate::protocol::form_decode;
 /// The most ids of one query.
 const MAX_IDS: usize = 32;
 
-/// The most actors of a page, unless a client asks for fewer.
+/// The most actors of a page, unless a client says how many.
 const DEFAULT_LIMIT: usize = 100;
 
 /// Which actors a client asks for, with `GET /actors`.
@@ -181,7 +181,11 @@ fn parameters<const N: usize>(
     let mut values = names.map(|_| None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let (name, value) = (form_decode(name)?, form_decode(value)?);
+        let decoded = |text| {
+            let named = |error| ManagerError::bad(format!("parameter `{}`: {error}", shown(name)));
+            form_decode(text).map_err(named)
+        };
+        let (name, value) = (decoded(name)?, decoded(value)?);
         let Some(at) = names.iter().position(|known| *known == name) else {
             return Err(ManagerError::bad(format!("unknown parameter `{}`", shown(&name))));
         };

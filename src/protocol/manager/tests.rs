@@ -327,6 +327,10 @@ fn a_query_that_makes_no_sense_is_refused() {
     {
         assert_eq!(refused(query), "validation.invalid_input", "{query}");
     }
+    for query in ["cursor=%zz", "cursor%zz=1"] {
+        let unread = ActorsQuery::parse(query).unwrap_err();
+        assert!(unread.to_string().contains("parameter `cursor"), "{unread}");
+    }
     let many = ActorsQuery::parse(&ids(100_000)).unwrap_err();
     assert!(many.to_string().contains("100000 ids"), "{many}");
     for query in [
