@@ -20,7 +20,8 @@
 //!    CBOR and BARE. Only JSON makes other bytes of it.
 //! 3. Whichever encoding a client speaks, it reads the same JavaScript value, as far as
 //!    JSON has it: what it has not, gets a tagged pair (`["$BigInt","5"]`).
-//! 4. `decode(encode(message))` is the message, in every encoding.
+//! 4. `decode(encode(message))` is the message in CBOR and BARE, and in JSON if its
+//!    payloads have only what JSON has. One that may be absent is, if it is `undefined`.
 //! 5. Fields that a reader does not know are skipped; bytes after a message are refused.
 //! 6. What clients may not read of an error is dropped where an [`ErrorBody`] is made of
 //!    it, and nowhere later.
