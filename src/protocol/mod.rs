@@ -7,8 +7,8 @@
 //! map (`cbor`) and as BARE (`bare`).
 //!
 //! `§` names a section of the specification of connections, the client protocol and the
-//! gateway (`connections.md`), `O§` one of what was observed of the published server
-//! (`http-observed.md`), which holds where the two differ.
+//! gateway, `O§` one of what was observed of the published server, which holds where the
+//! two differ.
 //!
 //! # Invariants
 //!
