@@ -170,6 +170,12 @@ impl Error {
         self
     }
 
+    /// The text under `error` in its metadata: of an error that nobody meant for users
+    /// the real one (invariant 2).
+    pub fn detail(&self) -> Option<&str> {
+        self.metadata.as_ref()?.get("error")?.as_str()
+    }
+
     /// Whether this is the given fault.
     pub fn is(&self, group: &str, code: &str) -> bool {
         self.group == group && self.code == code
@@ -193,10 +199,10 @@ impl std::ops::DerefMut for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}/{})", self.message, self.group, self.code)?;
-        if let Some(Value::String(detail)) = self.metadata.as_ref().and_then(|m| m.get("error")) {
-            write!(f, ": {detail}")?;
+        match self.detail() {
+            Some(detail) => write!(f, ": {detail}"),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

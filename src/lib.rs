@@ -7,6 +7,7 @@
 //!
 //! * [`ids`], [`time`], [`error`], [`metrics`]: names of things, time as an input,
 //!   the error that travels, what is counted. They import nothing above them.
+//! * [`protocol`]: what clients and the gateway say to each other, as bytes and back.
 //! * [`store`]: what is kept, in SQLite. The only place with SQL.
 //! * [`core`]: one actor: its context, its life, its state, its calls.
 //! * [`host`]: where actors live: the directory, one live generation each.
@@ -20,5 +21,6 @@ pub mod ids;
 pub mod metrics;
 #[cfg(feature = "node")]
 mod node;
+pub mod protocol;
 pub mod store;
 pub mod time;

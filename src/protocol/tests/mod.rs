@@ -1,0 +1,8 @@
+//! Tests of all messages in all encodings.
+
+mod bare;
+mod maps;
+mod oracle;
+mod properties;
+mod refused;
+mod samples;
