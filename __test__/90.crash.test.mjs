@@ -25,7 +25,7 @@ describe("a process killed with SIGKILL", () => {
 
     const actors = Object.values(acknowledged.actors);
     assert(acknowledged.puts > ROUNDS * 10, `only ${acknowledged.puts} acknowledged changes`);
-    for (const kind of ["note", "move"])
+    for (const kind of ["note", "move", "mark"])
       assert(
         actors.some((each) => each[kind] > 0),
         kind,

@@ -50,9 +50,9 @@ export class Holdings {
   take(line) {
     const [kind, key, value] = line.split(" ");
     if (kind === "begun") return;
-    this.actors[key] ??= { note: 0, move: 0, jobs: [], plans: [] };
+    this.actors[key] ??= { note: 0, move: 0, mark: 0, jobs: [], plans: [] };
     const of = this.actors[key];
-    if (kind === "note" || kind === "move") of[kind] = Number(value);
+    if (["note", "move", "mark"].includes(kind)) of[kind] = Number(value);
     if (kind === "job") of.jobs.push(value);
     if (kind === "plan") of.plans.push(value);
     this.puts++;

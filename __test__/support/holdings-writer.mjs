@@ -32,6 +32,7 @@ const holder = actor({
   onWake(c) {
     c.sql.exec("CREATE TABLE IF NOT EXISTS notes (n INTEGER PRIMARY KEY)");
     c.sql.exec("CREATE TABLE IF NOT EXISTS moves (n INTEGER PRIMARY KEY)");
+    c.sql.exec("CREATE TABLE IF NOT EXISTS marks (at INTEGER PRIMARY KEY, n INTEGER)");
     c.sql.exec("CREATE TABLE IF NOT EXISTS done (body TEXT)");
   },
   async run(c) {
@@ -48,6 +49,11 @@ const holder = actor({
       c.state.noted = n;
       c.sql.exec("INSERT INTO notes (n) VALUES (?)", n);
       void c.kv.put("noted", String(n));
+    },
+    /** A statement by itself, and what is there then. */
+    async mark(c, n) {
+      await c.db.execute("INSERT INTO marks (n) VALUES (?)", n);
+      return await c.db.execute("SELECT n FROM marks ORDER BY at");
     },
     /** One transaction over many turns. */
     move: (c, n) =>
@@ -79,6 +85,7 @@ const holder = actor({
         tried: [...tried],
         notes: column("SELECT n FROM notes ORDER BY n"),
         moves: column("SELECT n FROM moves ORDER BY n"),
+        marks: column("SELECT n FROM marks ORDER BY at"),
         doneRows: column("SELECT body FROM done ORDER BY rowid"),
         kv: [await c.kv.get("noted"), await c.kv.get("moved")],
         pending: (await c.schedule.list()).length,
@@ -107,7 +114,7 @@ const unique = (words) => new Set(words).size === words.length;
 const upTo = (n) => Array.from({ length: n }, (_, at) => at + 1);
 
 /** Waits until an actor has worked off what is acknowledged of it, and checks it. */
-async function check(key, { note, move, jobs, plans }) {
+async function check(key, { note, move, mark, jobs, plans }) {
   const handle = client.holder.get(key);
   const end = Date.now() + SETTLED_WITHIN_MS;
   let held;
@@ -137,6 +144,8 @@ async function check(key, { note, move, jobs, plans }) {
   // Half of a turn or of a transaction is never there.
   assert.deepEqual(held.notes, upTo(held.noted), shown);
   assert.deepEqual(held.moves, upTo(held.moved), shown);
+  assert([mark, mark + 1].includes(held.marks.length), `mark ${mark} was acknowledged, ${shown}`);
+  assert.deepEqual(held.marks, upTo(held.marks.length), shown);
   const kept = (n) => (n === 0 ? null : String(n));
   assert.deepEqual(held.kv, [kept(held.noted), kept(held.moved)], shown);
   assert.deepEqual(held.doneRows, held.done, shown);
@@ -151,15 +160,15 @@ async function work(lane) {
   let ops = 0;
   let key;
   let handle;
-  let [note, move] = [0, 0];
+  let [note, move, mark] = [0, 0, 0];
   for (;;) {
     if (key === undefined || random() < NEW_SHARE) {
       key = `${seed}-${lane}-${made++}`;
       handle = client.holder.getOrCreate(key);
-      [note, move] = [0, 0];
+      [note, move, mark] = [0, 0, 0];
       tell("begun", key);
     }
-    const kind = Math.floor(random() * 4);
+    const kind = Math.floor(random() * 5);
     const word = `${lane}-${ops++}`;
     if (kind === 0) {
       await handle.note(note + 1);
@@ -170,6 +179,15 @@ async function work(lane) {
       move += 1;
       tell("move", key, move);
     } else if (kind === 2) {
+      const there = await handle.mark(mark + 1);
+      mark += 1;
+      assert.deepEqual(
+        there.map(({ n }) => n),
+        upTo(mark),
+        key,
+      );
+      tell("mark", key, mark);
+    } else if (kind === 3) {
       await handle.send("job", word);
       tell("job", key, word);
     } else {
