@@ -6,12 +6,13 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use bytes::Bytes;
 use greenroom::ids::Generation;
 use greenroom::store::{
-    ActorNumber, KeyRange, KvQuery, RowOp, SharedStore, StoreError, WriteBatch,
+    ActorNumber, CrashPoint, KeptMemory, KeyRange, KvQuery, Mishaps, RowOp, SharedStore,
+    StoreError, StoreLocation, WriteBatch,
 };
 use proptest::prelude::*;
 use support::*;
@@ -201,6 +202,23 @@ fn apply(model: &mut BTreeMap<Bytes, Bytes>, op: &RowOp) {
     }
 }
 
+/// What a process does with keys before it dies in the middle of a commit.
+#[derive(Clone, Debug)]
+struct Life {
+    batches: Vec<Vec<RowOp>>,
+    point: CrashPoint,
+    /// What it commits then, and what it would have committed behind that.
+    last: Vec<RowOp>,
+    behind: Vec<RowOp>,
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    let batch = || proptest::collection::vec(change(), 1..6);
+    let point = prop_oneof![Just(CrashPoint::BeforeCommit), Just(CrashPoint::AfterCommit)];
+    (proptest::collection::vec(batch(), 0..5), point, batch(), batch())
+        .prop_map(|(batches, point, last, behind)| Life { batches, point, last, behind })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -229,5 +247,50 @@ proptest! {
             let query = KvQuery { range, reverse, limit };
             prop_assert_eq!(wait(actor.store.actor(actor.number).kv_list(query)).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn keys_are_those_of_a_sorted_map_that_is_given_what_each_process_stored_before_it_died(
+        lives in proptest::collection::vec(life(), 1..5),
+    ) {
+        let memory = KeptMemory::new().unwrap();
+        let mut number = None;
+        let mut model = BTreeMap::new();
+        for Life { batches, point, last, behind } in lives {
+            let location = StoreLocation::Kept(memory.clone());
+            let store = SharedStore::open(location, options()).unwrap();
+            let number = *number.get_or_insert_with(|| make(&store, 1).number);
+            let generation = store.open_generation(number);
+            let actor = Actor { store, number, generation };
+            let found: Vec<_> = model.clone().into_iter().collect();
+            prop_assert_eq!(actor.all(), found);
+            let mishaps = Mishaps::default();
+            let place = mishaps.around(actor.store.actor(number));
+            let batch =
+                |ops| WriteBatch { generation, ops, alarm: None, fails_generation: false };
+            for ops in batches {
+                ops.iter().for_each(|op| apply(&mut model, op));
+                wait(greenroom::store::commit(place.as_ref(), batch(ops))).unwrap();
+            }
+            mishaps.crash_at(point, || {});
+            if point == CrashPoint::AfterCommit {
+                last.iter().for_each(|op| apply(&mut model, op));
+            }
+            let unheard = [last, behind].map(|ops| {
+                let (tell, told) = mpsc::channel();
+                place.commit(batch(ops), Box::new(move |result| drop(tell.send(result))));
+                // A reading comes behind every batch, and so does the death that one meets.
+                drop(actor.all());
+                told
+            });
+            for told in &unheard {
+                prop_assert!(told.try_recv().is_err(), "nobody hears of it");
+            }
+            mishaps.bury();
+        }
+        let store = SharedStore::open(StoreLocation::Kept(memory), options()).unwrap();
+        let number = number.unwrap();
+        let actor = Actor { generation: store.open_generation(number), store, number };
+        prop_assert_eq!(actor.all(), model.into_iter().collect::<Vec<_>>());
     }
 }
