@@ -9,7 +9,7 @@
 use std::any::Any;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -122,7 +122,7 @@ impl<F: Future + Unpin> Future for Watched<F> {
                 unknown.insert((waker, Waker::from(Arc::new(telling))))
             }
         };
-        pin!(&mut this.task).poll(&mut Context::from_waker(told))
+        Pin::new(&mut this.task).poll(&mut Context::from_waker(told))
     }
 }
 
@@ -155,7 +155,33 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    #[test]
+    fn who_lets_tasks_run_is_told_of_each_that_begins_or_is_woken() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let told = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&told);
+        let stirred = Arc::new(move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+        });
+        let spawner = Spawner::watched(runtime.handle().clone(), stirred);
+        let (tell, heard) = tokio::sync::oneshot::channel::<u8>();
+        let so_far = || told.load(Ordering::SeqCst);
+
+        let task = spawner.spawn("t", async move { assert_eq!(heard.await, Ok(7)) });
+        assert_eq!(so_far(), 1);
+        runtime.block_on(tokio::task::yield_now());
+        assert_eq!((so_far(), task.is_finished()), (1, false));
+        tell.send(7).unwrap();
+        assert_eq!((so_far(), task.is_finished()), (2, false));
+        runtime.block_on(task).unwrap();
+        spawner.stir();
+
+        assert_eq!(so_far(), 3);
+    }
 
     #[tokio::test]
     async fn a_panic_ends_its_task_alone_and_is_told() {
