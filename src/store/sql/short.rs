@@ -11,7 +11,7 @@
 //!    one: such a text holds its thread once, and is not short from then on.
 //! 3. One that writes is never cut off. SQLite says that it was, too, right behind its
 //!    commit; and what it has undone still shows in `last_insert_rowid()`. So only those
-//!    are short that add no more rows than their text has.
+//!    are short that add no more rows than their text has, what triggers add aside.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -57,20 +57,16 @@ impl ShortStatements {
         let text = self.hasher.hash_one(sql);
         // Below what cuts it off, or it would be cut off each second time.
         let was_short = run.took <= SHORT && run.looks < LOOKS;
-        let known = self.texts.lock().contains(&text);
-        if was_short == known || (was_short && !text::may_be_short(sql)) {
-            return;
-        }
         let mut texts = self.texts.lock();
         if !was_short {
             texts.remove(&text);
-            return;
+        } else if !texts.contains(&text) && text::may_be_short(sql) {
+            // Whoever makes a text for each statement has none that comes again.
+            if texts.len() >= MAX_TEXTS {
+                texts.clear();
+            }
+            texts.insert(text);
         }
-        // Whoever makes a text for each statement has none that comes again.
-        if texts.len() >= MAX_TEXTS {
-            texts.clear();
-        }
-        texts.insert(text);
     }
 }
 
