@@ -152,6 +152,12 @@ async fn a_transaction_that_takes_too_long_expires_on_the_clock() {
 
     let late = transaction.commit().await.expect_err("it has expired");
     assert_eq!((&*late.group, &*late.code), ("sqlite", "transaction_expired"));
+    // What is asked for while the rollback runs fails with the transaction.
+    let meanwhile = run(&actor, "SELECT count(*) FROM t").await;
+    assert!(
+        meanwhile == Ok(0) || meanwhile == Err("sqlite/transaction_expired".to_owned()),
+        "{meanwhile:?}"
+    );
     assert_eq!(run(&actor, "SELECT count(*) FROM t").await, Ok(0));
 }
 
