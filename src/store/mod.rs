@@ -30,6 +30,7 @@ mod fence;
 mod file;
 mod folder;
 mod group;
+mod hibernated;
 mod job;
 mod kept;
 mod kv;
@@ -65,6 +66,7 @@ pub use self::faults::Faults;
 pub use self::file::{
     ActorFile, FileFaults, FileLimits, FileStats, FileStep, ImportStep, PromotionStep, Turn,
 };
+pub use self::hibernated::{ConnectionOp, SOCKET_ID_BYTES, SocketId, StoredConnection};
 pub use self::job::Created;
 pub use self::kept::KeptMemory;
 pub use self::kv::{KeyRange, KvQuery};
@@ -180,6 +182,8 @@ pub struct ActorRecord {
     pub queue: QueueRows,
     /// What it is to do later.
     pub schedules: StoredSchedules,
+    /// The connections that outlive its sleep, in the order of their ids.
+    pub connections: Vec<StoredConnection>,
 }
 
 /// One change of one actor's rows.
@@ -213,6 +217,8 @@ pub enum RowOp {
     Queue(QueueOp),
     /// Changes what it is to do later.
     Schedule(ScheduleOp),
+    /// Changes the connections that outlive a sleep.
+    Connection(ConnectionOp),
 }
 
 impl RowOp {
@@ -229,6 +235,7 @@ impl RowOp {
             Self::DeleteKvRange(range) => range.weight(),
             Self::Queue(op) => op.payload(),
             Self::Schedule(op) => op.payload(),
+            Self::Connection(op) => op.payload(),
         }
     }
 }

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::connection::Database;
-use super::{ActorNumber, ActorRecord, RowOp, StoreError, kv, messages, schedule};
+use super::{ActorNumber, ActorRecord, RowOp, StoreError, hibernated, kv, messages, schedule};
 
 /// Deletes a part of the rows that a destroyed actor leaves, at most `?2` of a table:
 /// many of them at once would keep everybody else waiting.
-const SWEPT: [&str; 11] = [
+const SWEPT: [&str; 13] = [
     "DELETE FROM _gr_kv WHERE num = ?1
         AND key IN (SELECT key FROM _gr_kv WHERE num = ?1 LIMIT ?2)",
     "DELETE FROM _gr_queue WHERE num = ?1
@@ -24,6 +24,10 @@ const SWEPT: [&str; 11] = [
         AND id IN (SELECT id FROM _gr_schedule_fires WHERE num = ?1 LIMIT ?2)",
     "DELETE FROM _gr_schedule_events WHERE num = ?1
         AND event_id IN (SELECT event_id FROM _gr_schedule_events WHERE num = ?1 LIMIT ?2)",
+    "DELETE FROM _gr_conn_state WHERE num = ?1
+        AND conn_id IN (SELECT conn_id FROM _gr_conn_state WHERE num = ?1 LIMIT ?2)",
+    "DELETE FROM _gr_conns WHERE num = ?1
+        AND conn_id IN (SELECT conn_id FROM _gr_conns WHERE num = ?1 LIMIT ?2)",
     "DELETE FROM _gr_run_wake WHERE num = ?1 AND ?2 > 0",
     "DELETE FROM _gr_state WHERE num = ?1 AND ?2 > 0",
     "DELETE FROM _gr_actor WHERE num = ?1 AND ?2 > 0",
@@ -86,6 +90,7 @@ pub(super) fn load(
         alarm,
         queue,
         schedules: schedule::load(sqlite, number).map_err(|error| database.fault(&error))?,
+        connections: hibernated::load(sqlite, number).map_err(|error| database.fault(&error))?,
     })
 }
 
@@ -115,6 +120,7 @@ pub(super) fn apply(sqlite: &Connection, number: ActorNumber, op: &RowOp) -> rus
             .execute(params![&key[..], &value[..]])?,
         RowOp::Queue(op) => messages::apply(sqlite, number, op)?,
         RowOp::Schedule(op) => schedule::apply(sqlite, number, op)?,
+        RowOp::Connection(op) => hibernated::apply(sqlite, number, op)?,
     };
     Ok(())
 }

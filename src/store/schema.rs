@@ -33,6 +33,7 @@ pub(super) type Migration = &'static str;
 /// * `_gr_schedule_events`: what is to be done later. `_gr_schedule_fires`: what was
 ///   taken and is not finished, or is given up. `_gr_schedule_history`: how recurring
 ///   ones went. `_gr_run_wake`: when the author's `run` is to be active again.
+/// * `_gr_conns`: connections that outlive a sleep; `_gr_conn_state` what changes of them.
 /// * `garbage`: destroyed actors whose rows are not swept yet.
 pub(super) const MIGRATIONS: &[Migration] = &[
     "
@@ -81,7 +82,30 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     QUEUE,
     SCHEDULE,
     "CREATE INDEX directory_alarm_open ON directory (num) WHERE alarm_open <> 0",
+    CONNECTIONS,
 ];
+
+/// Connections that outlive a sleep. Also a step of the files of actors.
+pub(super) const CONNECTIONS: Migration = "
+    CREATE TABLE _gr_conns (
+        num INTEGER NOT NULL,
+        conn_id TEXT NOT NULL,
+        parameters BLOB NOT NULL,
+        gateway_id BLOB NOT NULL,
+        request_id BLOB NOT NULL,
+        request_path TEXT NOT NULL,
+        request_headers BLOB NOT NULL,
+        PRIMARY KEY (num, conn_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE _gr_conn_state (
+        num INTEGER NOT NULL,
+        conn_id TEXT NOT NULL,
+        state BLOB NOT NULL,
+        server_message_index INTEGER NOT NULL,
+        client_message_index INTEGER NOT NULL,
+        subscriptions BLOB NOT NULL,
+        PRIMARY KEY (num, conn_id)
+    ) STRICT, WITHOUT ROWID;";
 
 /// Messages that wait, messages that are dead, keys that were sent. Also a step of the
 /// files of actors.

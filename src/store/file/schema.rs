@@ -10,7 +10,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::store::connection::Database;
-use crate::store::schema::{Migration, QUEUE, SCHEDULE};
+use crate::store::schema::{CONNECTIONS, Migration, QUEUE, SCHEDULE};
 use crate::store::{ActorNumber, StoreError};
 
 /// The steps, the first one from nothing.
@@ -20,7 +20,8 @@ use crate::store::{ActorNumber, StoreError};
 ///   is something to write after one.
 /// * `_rivet_*`: what an author's own statements can read of the actor. `_rivet_wf_kv`
 ///   is a table, in files only.
-pub(super) const MIGRATIONS: &[Migration] = &[BASE, QUEUE, SCHEDULE, VIEWS, RUNTIME_VIEWS];
+pub(super) const MIGRATIONS: &[Migration] =
+    &[BASE, QUEUE, SCHEDULE, VIEWS, RUNTIME_VIEWS, CONNECTIONS, CONNECTION_VIEWS];
 
 const BASE: Migration = "
     CREATE TABLE _gr_file (
@@ -77,8 +78,7 @@ const VIEWS: Migration = "
         FROM _gr_schedule_history;
 ";
 
-/// There is no token of an inspector, and there are no connections that outlive a process,
-/// so nothing shows those. A moment in `_rivet_meta` is the version 1 in two bytes, whether
+/// There is no token of an inspector, so nothing shows one. A moment in `_rivet_meta` is the version 1 in two bytes, whether
 /// there is one, and its eight bytes, the lowest first.
 const RUNTIME_VIEWS: Migration = "
     CREATE VIEW _rivet_runtime (id, last_pushed_alarm, inspector_token, queue_next_id) AS
@@ -91,6 +91,19 @@ const RUNTIME_VIEWS: Migration = "
             substr(hex, 15, 2) || substr(hex, 13, 2) || substr(hex, 11, 2) || substr(hex, 9, 2) ||
             substr(hex, 7, 2) || substr(hex, 5, 2) || substr(hex, 3, 2) || substr(hex, 1, 2))
         FROM (SELECT format('%016x', wake_at) AS hex FROM _gr_run_wake);
+";
+
+const CONNECTION_VIEWS: Migration = "
+    CREATE VIEW _rivet_conns (
+        conn_id, parameters, gateway_id, request_id, request_path, request_headers
+    ) AS
+        SELECT conn_id, parameters, gateway_id, request_id, request_path, request_headers
+        FROM _gr_conns;
+    CREATE VIEW _rivet_conn_state (
+        conn_id, state, server_message_index, client_message_index, subscriptions
+    ) AS
+        SELECT conn_id, state, server_message_index, client_message_index, subscriptions
+        FROM _gr_conn_state;
 ";
 
 /// Brings a file to the newest version.
@@ -274,6 +287,21 @@ mod tests {
         assert_eq!(columns("_rivet_user_kv"), ["key", "value"]);
         assert_eq!(columns("_rivet_wf_kv"), ["key", "value"]);
         assert_eq!(columns("_rivet_meta"), ["key", "value"]);
+        assert_eq!(
+            columns("_rivet_conns"),
+            [
+                "conn_id",
+                "parameters",
+                "gateway_id",
+                "request_id",
+                "request_path",
+                "request_headers"
+            ]
+        );
+        assert_eq!(
+            columns("_rivet_conn_state"),
+            ["conn_id", "state", "server_message_index", "client_message_index", "subscriptions"]
+        );
         assert_eq!(
             columns("_rivet_runtime"),
             ["id", "last_pushed_alarm", "inspector_token", "queue_next_id"]
