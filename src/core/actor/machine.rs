@@ -458,35 +458,4 @@ impl Machine {
         let grace = self.grace.as_ref()?;
         Some(self.activity.grace_drained(grace.reason) && !self.saves.is_saving())
     }
-
-    /// Voids the memory of this generation: everything that waits hears `error`.
-    /// The host and the author's side are told by the caller.
-    pub(super) fn void(&mut self, error: &Error) {
-        for (call, reply) in self.calls.answer_all() {
-            if let Some(reply) = reply {
-                let output = Output::Answer(reply, Err(error.clone()));
-                self.effects.push_back(Effect::Release(output));
-            } else {
-                self.deliver(ActorEvent::CancelCall { call, timed_out: false, error: None });
-            }
-        }
-        for output in self.gate.fail() {
-            self.effects.push_back(Effect::Release(output.fail(error.clone())));
-        }
-        for waiter in self.saves.close() {
-            let output = Output::Flushed(waiter, Err(error.clone()));
-            self.effects.push_back(Effect::Release(output));
-        }
-        self.sql_wrote = false;
-        self.sql_in_use = false;
-        self.effects.extend(self.sql_turn.take().map(Effect::EndTurn));
-        self.drop_transactions(error);
-        self.refuse_readers(error);
-        self.refuse_flushes(error);
-        self.close_queue(error);
-        for (_, waiter) in std::mem::take(&mut self.commit_waiters) {
-            let output = Output::Flushed(waiter, Err(error.clone()));
-            self.effects.push_back(Effect::Release(output));
-        }
-    }
 }

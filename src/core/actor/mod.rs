@@ -22,6 +22,7 @@ mod alarm;
 mod calls;
 mod commits;
 mod effect;
+mod ends;
 pub mod gate;
 pub mod lifecycle;
 mod machine;
