@@ -20,6 +20,7 @@ use bytes::Bytes;
 use super::actor::gate::CommitNumber;
 use super::actor::lifecycle::StopReason;
 use super::config::ActorConfig;
+use super::connections::{ConnHandle, ConnHook, ConnHooks};
 use super::context::ActorContext;
 use super::schedule::FireInfo;
 use crate::error::{Error, ErrorCode, Result};
@@ -70,6 +71,8 @@ pub struct Hooks {
     pub run: bool,
     /// [`ActorEvent::SerializeState`].
     pub serialize_state: bool,
+    /// [`ActorEvent::Connection`].
+    pub connections: ConnHooks,
 }
 
 /// One of the author's functions around an actor's life.
@@ -181,6 +184,15 @@ pub enum ActorEvent {
         /// come once more.
         reply: Reply<bool>,
     },
+    /// Run a hook of a connection; the reply is its encoded result, `None` for none.
+    Connection {
+        /// Which.
+        hook: ConnHook,
+        /// Whose.
+        connection: ConnHandle,
+        /// Answered when it ended.
+        reply: Reply<Option<Bytes>>,
+    },
     /// Run an action. The author's side says [`ActorContext::begin_call`] when
     /// it begins and [`ActorContext::finish_call`] when it ended.
     Action {
@@ -243,6 +255,7 @@ impl ActorEvent {
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Hook { hook, .. } => hook.label(),
+            Self::Connection { hook, .. } => hook.label(),
             Self::Run { .. } => "run",
             Self::Action { .. } => "action",
             Self::BeginHeld { .. } => "begin_held",

@@ -3,6 +3,7 @@
 pub mod actor;
 pub mod behavior;
 pub mod config;
+pub mod connections;
 pub mod context;
 pub mod host;
 pub mod identity;

@@ -91,7 +91,8 @@ impl Behavior for NodeBehavior {
         {
             return;
         }
-        if let Err(refused) = self.hub.push(self.job(event)) {
+        let Some(job) = self.job(event) else { return };
+        if let Err(refused) = self.hub.push(job) {
             refused.refuse();
             let context = self.context.lock().take();
             if let (Some(context), false) = (context, last) {
@@ -134,10 +135,13 @@ impl NodeBehavior {
         }
     }
 
-    fn job(&self, event: ActorEvent) -> Job {
+    /// What JavaScript is to do; nothing for hooks of connections, of which the factory
+    /// declares none.
+    fn job(&self, event: ActorEvent) -> Option<Job> {
         let actor = self.actor;
-        match event {
+        Some(match event {
             ActorEvent::Hook { hook, reply } => Job::Hook { actor, hook, reply },
+            ActorEvent::Connection { .. } => return None,
             ActorEvent::Run { reply } => Job::Run { actor, reply },
             ActorEvent::Action { call, name, args, fire: Some(fire), .. } => {
                 Job::Fired { actor, call, name, args, fire: Box::new(fire) }
@@ -155,6 +159,6 @@ impl NodeBehavior {
             ActorEvent::Abort(reason) => Job::Abort { actor, reason },
             ActorEvent::DeadlineReached => Job::Deadline { actor },
             ActorEvent::Stopped(outcome) => Job::Stopped { actor, outcome },
-        }
+        })
     }
 }

@@ -15,6 +15,7 @@ use super::error::{invalid_argument, thrown};
 use super::guard::trip;
 use crate::core::behavior::Hooks;
 use crate::core::config::{ActorConfig, ActorConfigInput, Durability, InspectorTab};
+use crate::core::connections::ConnHooks;
 use crate::core::queue::{Backoff, QueuePolicy};
 use crate::error::Error;
 use crate::time::Duration;
@@ -178,6 +179,8 @@ fn hooks(callbacks: &Object<'_>) -> napi::Result<Hooks> {
         destroy: has("onDestroy")?,
         run: has("run")?,
         serialize_state: has("serializeState")? || has("encodeState")?,
+        // Connections do not reach JavaScript.
+        connections: ConnHooks::NONE,
     })
 }
 

@@ -9,6 +9,7 @@ use greenroom::core::behavior::{
     ActorEvent, Behavior, BehaviorFactory, CallId, Caller, Hooks, Reply, StateDelta, StopOutcome,
 };
 use greenroom::core::config::ActorConfig;
+use greenroom::core::connections::ConnHooks;
 use greenroom::core::context::{ActorContext, ActorParts, CallRequest};
 use greenroom::core::host::Host;
 use greenroom::core::identity::Identity;
@@ -51,6 +52,7 @@ pub const HOOKS: Hooks = Hooks {
     destroy: true,
     run: false,
     serialize_state: true,
+    connections: ConnHooks::ALL,
 };
 
 impl Fixture {
@@ -297,7 +299,7 @@ impl Behavior for Attached {
         let failure =
             self.script.fail.lock().as_ref().filter(|(at, _)| *at == label).map(|(_, e)| e.clone());
         match event {
-            ActorEvent::Hook { reply, .. } => {
+            ActorEvent::Hook { reply, .. } | ActorEvent::Connection { reply, .. } => {
                 reply.send(failure.map_or(Ok(None), Err));
             }
             ActorEvent::Run { reply } => reply.send(failure.map_or(Ok(true), Err)),

@@ -6,6 +6,7 @@
 
 mod after_end;
 mod calls;
+mod connections;
 mod ends;
 #[cfg(feature = "faults")]
 mod faults;

@@ -10,6 +10,7 @@ use greenroom::core::behavior::{
     ActorEvent, Behavior, BehaviorFactory, CallId, Hook, Hooks, StateDelta,
 };
 use greenroom::core::config::ActorConfig;
+use greenroom::core::connections::ConnHooks;
 use greenroom::core::context::ActorContext;
 use greenroom::error::{Error, ErrorCode, Result};
 use greenroom::ids::ActorId;
@@ -27,6 +28,7 @@ pub const HOOKS: Hooks = Hooks {
     destroy: true,
     run: false,
     serialize_state: false,
+    connections: ConnHooks::NONE,
 };
 
 /// The script of any number of actors. Clones are the same script.
@@ -236,6 +238,7 @@ impl Behavior for Author {
                 drop(self.context.lock().take());
             }
             ActorEvent::Run { reply } => reply.send(Ok(true)),
+            ActorEvent::Connection { reply, .. } => reply.send(Ok(None)),
             ActorEvent::Committed { .. }
             | ActorEvent::BeginHeld { .. }
             | ActorEvent::CancelCall { .. }

@@ -256,6 +256,7 @@ impl Actor {
                 }
                 Err(error) if !origin.in_memory && self.retries(&error) => {
                     machine.alarm.unstored();
+                    machine.give_connection_rows_back(origin.connections, now);
                     let error = Error::from(error).with_actor(self.identity.specifier());
                     let (actor_id, shown) = (self.identity.id, error.clone());
                     machine.log(move || tracing::warn!(%actor_id, error = %shown, "a save failed"));

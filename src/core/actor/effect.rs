@@ -1,11 +1,14 @@
 //! What a change of an actor's machine makes necessary outside its lock.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::gate::CommitNumber;
 use super::lifecycle::StopReason;
 use super::turn_sql::OpenTurn;
 use crate::core::behavior::{ActorEvent, Reply, StopOutcome};
+use crate::core::connections::{Conn, Event, Pending};
 use crate::core::queue::WaiterId;
 use crate::error::{Error, Result};
 use crate::store::{MessageId, SqlTransaction, WriteBatch};
@@ -88,6 +91,8 @@ pub(super) struct CommitOrigin {
     pub(super) state: Option<Bytes>,
     /// It carries changes that memory has made already and that nothing undoes.
     pub(super) in_memory: bool,
+    /// What it took of the changes of connections.
+    pub(super) connections: Pending,
 }
 
 /// Something that lets the outside learn of a change, and so waits for the gate.
@@ -95,6 +100,8 @@ pub(super) struct CommitOrigin {
 pub(super) enum Output {
     /// The answer to a call.
     Answer(Reply<Bytes>, Result<Bytes>),
+    /// An event for these clients, in order.
+    Event { event: Arc<Event>, to: Vec<Arc<Conn>> },
     /// Somebody asked to hear when everything so far is durable.
     Flushed(Reply<()>, Result<()>),
 }
@@ -104,14 +111,20 @@ impl Output {
     pub(super) fn leave(self) {
         match self {
             Self::Answer(reply, result) => reply.send(result),
+            Self::Event { event, to } => {
+                for conn in to {
+                    conn.deliver(&event);
+                }
+            }
             Self::Flushed(reply, result) => reply.send(result),
         }
     }
 
-    /// Makes it say `error` in place of what it was to say.
+    /// Makes it say `error` in place of what it was to say; an event is told to nobody.
     pub(super) fn fail(self, error: Error) -> Self {
         match self {
             Self::Answer(reply, _) => Self::Answer(reply, Err(error)),
+            Self::Event { event, .. } => Self::Event { event, to: Vec::new() },
             Self::Flushed(reply, _) => Self::Flushed(reply, Err(error)),
         }
     }

@@ -75,6 +75,7 @@ impl Machine {
             let output = Output::Flushed(waiter, Err(error.clone()));
             self.effects.push_back(Effect::Release(output));
         }
+        self.drop_connections(error, None);
         self.sql_wrote = false;
         self.sql_in_use = false;
         self.effects.extend(self.sql_turn.take().map(Effect::EndTurn));

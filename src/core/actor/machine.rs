@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use super::activity::{Activity, CanSleep};
 use super::alarm::Alarm;
 use super::calls::Calls;
+use super::connections::ConnDesk;
 use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf, With};
 use super::gate::{CommitNumber, Gate, Held, Required, StatementNumber};
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
@@ -106,6 +107,8 @@ pub(super) struct Machine {
     pub(super) rows: TurnRows,
     /// The queue, and who waits for it.
     pub(super) desk: OnDemand<QueueDesk>,
+    /// Who is connected.
+    pub(super) connections: OnDemand<ConnDesk>,
     /// When the host must wake the actor.
     pub(super) alarm: Alarm,
     /// What is to be done later.
@@ -170,6 +173,7 @@ impl Machine {
             pushes_pending: false,
             rows: TurnRows::default(),
             desk: OnDemand::new(&config, QueueDesk::new),
+            connections: OnDemand::new(&config, |_| ConnDesk::default()),
             alarm: Alarm::default(),
             later: OnDemand::new(&config, |config| Later::new(config.max_schedules as usize)),
             snapshot: None,
@@ -215,9 +219,10 @@ impl Machine {
         self.state_is_dirty() || self.has_rows()
     }
 
-    /// Whether rows wait for a commit, those of statements included.
+    /// Whether rows wait for a commit, those of statements and urgent ones of connections
+    /// included.
     pub(super) fn has_rows(&self) -> bool {
-        !self.rows.is_empty() || self.sql_wrote
+        !self.rows.is_empty() || self.sql_wrote || self.has_connection_rows()
     }
 
     pub(super) fn generation(&self) -> Generation {
@@ -300,6 +305,8 @@ impl Machine {
                 }
             }
         }
+        let (connection_ops, connections) = self.take_connection_rows();
+        ops.extend(connection_ops);
         let carries_all = match save {
             // What was asked for while a snapshot was on its way is not in it, so what
             // may reveal it waits for the next.
@@ -317,7 +324,7 @@ impl Machine {
         });
         // What an author's statements wrote cannot be tried again.
         let in_memory = std::mem::take(&mut self.sql_wrote) || rows.in_memory;
-        let origin = CommitOrigin { save, state, in_memory };
+        let origin = CommitOrigin { save, state, in_memory, connections };
         let batch = WriteBatch {
             generation: self.generation,
             ops,
@@ -446,6 +453,7 @@ impl Machine {
             self.waits.next_due(),
             self.sql_due,
             self.transaction_due(),
+            self.connections.made().and_then(|desk| desk.closings.next_due()),
             self.snapshot.as_ref().map(|snapshot| snapshot.deadline),
         ]
         .into_iter()

@@ -21,6 +21,7 @@ pub mod activity;
 mod alarm;
 mod calls;
 mod commits;
+pub(crate) mod connections;
 mod effect;
 mod ends;
 pub mod gate;
@@ -308,6 +309,7 @@ impl Timed for Actor {
             }
             self.time_out_calls(machine, now);
             self.time_out_snapshot(machine, now);
+            self.time_out_closings(machine, now);
             self.restart_due_run(machine, now);
             machine.tick_queue(self.moment(now));
             if machine.later.made().and_then(schedules::Later::due).is_some_and(|due| due <= now) {

@@ -325,6 +325,7 @@ impl Actor {
                 machine.later.schedules.suspend();
                 note_run(machine);
                 machine.deliver(ActorEvent::Abort(reason));
+                self.part(machine, reason, now);
                 machine.effects.push_back(Effect::BeginGrace(reason));
             }
         }

@@ -258,8 +258,10 @@ impl Actor {
             machine.set_queue_alarm(self.moment(now));
             machine.alarm.take_back();
             machine.alarm.set_schedules(machine.schedule_alarm());
-            let nothing =
-                !machine.has_rows() && !machine.alarm.is_changed() && !machine.sql_wrote;
+            let nothing = !machine.has_rows()
+                && !machine.has_lazy_rows()
+                && !machine.alarm.is_changed()
+                && !machine.sql_wrote;
             match deltas {
                 Ok(deltas) if deltas.is_empty() && nothing => {
                     machine.pushes_pending = false;
@@ -328,6 +330,8 @@ impl Actor {
             }
             machine.calls.clear();
             machine.close_gate(&self.stopping());
+            let reason = machine.grace.as_ref().map(|grace| grace.reason);
+            machine.drop_connections(&self.stopping(), reason);
             machine.lifecycle.terminate();
             machine.effects.push_back(Effect::Stopped(outcome));
         });

@@ -22,10 +22,11 @@ use super::rows::Rows;
 use crate::core::behavior::{
     ActorEvent, Hook, Reply, SerializeReason, StateDelta, StopOutcome, dropped_reply,
 };
+use crate::core::connections::Conn;
 use crate::core::spawner::panic_text;
 use crate::error::{Error, ErrorCode, Result};
 use crate::metrics::StartupPhase;
-use crate::store::{ActorRecord, RowOp};
+use crate::store::{ActorRecord, RowOp, StoredConnection};
 use crate::time::Duration;
 
 /// The step of a start that is going on, for the error of one that fails.
@@ -83,6 +84,7 @@ impl Actor {
 
     /// Takes over what is stored; returns the input.
     fn install(self: &Arc<Self>, record: ActorRecord) -> Option<Bytes> {
+        let connections = self.find_peers(record.connections);
         self.step(|machine, now| {
             // State of an actor that was never initialised is that of a start
             // that died: the next one begins from nothing.
@@ -92,12 +94,28 @@ impl Actor {
             machine.alarm.loaded(record.alarm);
             let mut ops = machine.install_queue(record.queue, self.moment(now));
             ops.extend(self.install_schedules(machine, record.schedules));
+            self.install_connections(machine, connections);
             // Only now: the commit tells the directory when both must be woken.
             if !ops.is_empty() {
                 machine.write_own_rows(Rows { ops, in_memory: true });
             }
         });
         record.input
+    }
+
+    /// Asks the host which stored connections still have a socket.
+    fn find_peers(
+        self: &Arc<Self>,
+        stored: Vec<StoredConnection>,
+    ) -> Vec<(StoredConnection, Arc<Conn>, bool)> {
+        let context = self.context();
+        let settle = |stored: StoredConnection| {
+            let peer = self.host.peer(&context, stored.socket);
+            let is_live = peer.is_some();
+            let conn = Arc::new(Conn::restored(&stored, peer));
+            (stored, conn, is_live)
+        };
+        stored.into_iter().map(settle).collect()
     }
 
     /// Makes the first state of a new actor, or of one whose earlier start died
@@ -182,6 +200,7 @@ impl Actor {
                 return false;
             }
             self.log_phase(machine);
+            self.bury_dead(machine, now);
             if self.hooks.run {
                 self.start_run(machine);
             }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use super::Actor;
 use super::effect::{CommitOrigin, Effect, SaveOf, With};
 use super::machine::Machine;
+use crate::core::connections::Pending;
 use crate::error::{Error, Result};
 use crate::store::{Bindings, SqlCursor, SqlError, SqlTurn, Turn, WriteBatch, is_blank};
 
@@ -148,7 +149,12 @@ impl Machine {
             alarm: None,
             fails_generation: true,
         };
-        let origin = CommitOrigin { save: SaveOf::Rows, state: None, in_memory: true };
+        let origin = CommitOrigin {
+            save: SaveOf::Rows,
+            state: None,
+            in_memory: true,
+            connections: Pending::default(),
+        };
         self.effects.push_back(Effect::Commit { number, batch, origin, with: With::Turn(turn) });
     }
 }

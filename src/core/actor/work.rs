@@ -40,6 +40,13 @@ impl WorkRegion {
         }
         Self { actor: Arc::clone(actor), kind, began }
     }
+
+    /// One whose kind was counted at `began`, in a step that also decided on it. Not for
+    /// work of the author.
+    pub(super) fn begun(actor: &Arc<Actor>, kind: WorkKind, began: Instant) -> Self {
+        debug_assert!(kind.user_task().is_none(), "the author's work is measured");
+        Self { actor: Arc::clone(actor), kind, began }
+    }
 }
 
 impl Drop for WorkRegion {

@@ -1,0 +1,318 @@
+//! Connections within the machine: events at the gate, farewells, and what is stored.
+//!
+//! # Invariants
+//!
+//! 1. Whoever takes a connection out of the table begins its `onDisconnect` in the same
+//!    step, unless it was rejected or its generation is over.
+//! 2. An `onDisconnect` that runs keeps the actor awake and holds its grace period. It is
+//!    given up at its deadline; what it makes then is nobody's.
+//! 3. What changed of hibernatable connections goes with the next commit, whatever that
+//!    is for. What is urgent also asks for one: in durability `reply` at once, unless a
+//!    turn is about to commit, in `interval` with the next save.
+
+mod closing;
+mod connect;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+pub(super) use self::closing::Closings;
+use super::Actor;
+use super::effect::{Effect, Output};
+use super::lifecycle::{LifecycleError, StopReason};
+use super::machine::Machine;
+use super::save_queue::SaveRequest;
+use crate::core::behavior::Reply;
+use crate::core::config::Durability;
+use crate::core::connections::{
+    CloseCode, Conn, ConnHandle, ConnHook, Connections, Event, Pending, Urgency,
+};
+use crate::error::{Error, Result};
+use crate::store::{RowOp, StoredConnection};
+use crate::time::Instant;
+
+/// The connections of one generation, and what ends of them.
+#[derive(Debug, Default)]
+pub(super) struct ConnDesk {
+    pub(super) table: Connections,
+    pub(super) closings: Closings,
+    /// Those that an earlier generation stored and whose sockets are gone: their
+    /// `onDisconnect` runs as soon as the actor has started.
+    dead: Vec<Arc<Conn>>,
+}
+
+/// What a client hears whose connection ends.
+#[derive(Debug)]
+pub(crate) enum Farewell {
+    /// Its socket is closed.
+    Close(CloseCode, String),
+    /// Nothing: its socket is closed already.
+    Gone,
+}
+
+impl Machine {
+    /// Whether changes of connections wait that outputs must wait for.
+    pub(super) fn has_connection_rows(&self) -> bool {
+        self.desk_of_connections().is_some_and(|desk| desk.table.pending().is_urgent())
+    }
+
+    /// Whether any wait.
+    pub(super) fn has_lazy_rows(&self) -> bool {
+        self.desk_of_connections().is_some_and(|desk| !desk.table.pending().is_empty())
+    }
+
+    fn desk_of_connections(&self) -> Option<&ConnDesk> {
+        self.connections.made()
+    }
+
+    /// Takes what changed of connections for a commit that begins.
+    pub(super) fn take_connection_rows(&mut self) -> (Vec<RowOp>, Pending) {
+        let desk = self.connections.made_mut();
+        desk.map(|desk| desk.table.take_rows()).unwrap_or_default()
+    }
+
+    /// Gives back what a commit took that is tried again.
+    pub(super) fn give_connection_rows_back(&mut self, taken: Pending, now: Instant) {
+        if taken.is_empty() {
+            return;
+        }
+        let urgent = taken.is_urgent();
+        self.connections.table.give_back(taken);
+        if urgent {
+            self.saves.request(SaveRequest::default(), now);
+        }
+    }
+
+    /// Sees to it that urgent changes are stored (invariant 3).
+    fn store_connections(&mut self, now: Instant) {
+        if !self.has_connection_rows() {
+            return;
+        }
+        match self.config().durability {
+            Durability::Interval => {
+                self.saves.request(SaveRequest::default(), now);
+            }
+            Durability::Reply => {
+                let turn_commits = !self.rows.is_empty()
+                    || self.sql_wrote
+                    || self.sql_in_use
+                    || self.state_is_dirty();
+                if !turn_commits {
+                    self.commit_rows();
+                }
+            }
+        }
+    }
+
+    /// To be called after every change of the table.
+    fn count_connections(&mut self) {
+        self.activity.connections = self.connections.table.keeping_awake();
+    }
+
+    /// Says something to the client of a connection, in the order of outputs. Where that
+    /// fails the client is told why, if it is told anything.
+    fn close_in_turn(&mut self, conn: &Arc<Conn>, code: CloseCode, reason: String) {
+        let conn = Arc::clone(conn);
+        let close = Reply::new(move |result: Result<()>| match result {
+            Ok(()) => conn.close(code, &reason),
+            Err(error) => conn.close(CloseCode::INTERNAL, &close_reason(&error)),
+        });
+        self.emit(Output::Flushed(close, Ok(())));
+    }
+
+    /// Lets a connection go whose client is not to hear more. After the unlock, since it
+    /// drops the peer.
+    fn let_go(&mut self, conn: &Arc<Conn>) {
+        let conn = Arc::clone(conn);
+        let gone = Reply::new(move |_: Result<()>| conn.let_go());
+        self.effects.push_back(Effect::Release(Output::Flushed(gone, Ok(()))));
+    }
+
+    /// Lets all connections go, because the generation is over.
+    pub(super) fn drop_connections(&mut self, error: &Error, reason: Option<StopReason>) {
+        let Some(desk) = self.connections.made_mut() else { return };
+        let destroyed = reason == Some(StopReason::Destroy);
+        let (conns, ends) = (desk.table.clear(), desk.closings.abandon());
+        desk.dead = Vec::new();
+        let reason = close_reason(error);
+        self.activity.connections = 0;
+        let closed = Reply::new(move |_: Result<()>| {
+            for (conn, accepted) in conns {
+                // The socket is the next generation's (invariant 5 of the table). A client
+                // that is not accepted is answered by whoever connects it.
+                if !accepted || (conn.is_hibernatable() && !destroyed) {
+                    conn.let_go();
+                } else {
+                    conn.close(CloseCode::INTERNAL, &reason);
+                }
+            }
+        });
+        self.effects.push_back(Effect::Release(Output::Flushed(closed, Ok(()))));
+        for reply in ends {
+            let told = Output::Flushed(reply, Err(error.clone()));
+            self.effects.push_back(Effect::Release(told));
+        }
+    }
+}
+
+/// What a close frame says of an error.
+pub(super) fn close_reason(error: &Error) -> String {
+    format!("{}.{}", error.group, error.code)
+}
+
+impl Actor {
+    /// Reads the table.
+    pub(crate) fn with_connections<R>(&self, read: impl FnOnce(&Connections) -> R) -> R {
+        read(&self.machine.lock().connections.table)
+    }
+
+    /// See [`ActorContext::broadcast`](crate::core::context::ActorContext::broadcast).
+    pub(crate) fn broadcast(self: &Arc<Self>, event: &str, args: Bytes) {
+        let event_name = event;
+        let event = Arc::new(Event::new(event_name, args));
+        self.step(|machine, _| {
+            let Some(desk) = machine.connections.made() else { return };
+            let to = desk.table.subscribers(event_name);
+            if !to.is_empty() {
+                machine.emit(Output::Event { event, to });
+            }
+        });
+    }
+
+    /// See [`ConnHandle::send`].
+    pub(crate) fn send_event(self: &Arc<Self>, conn: &Arc<Conn>, event: &str, args: Bytes) {
+        let event = Arc::new(Event::new(event, args));
+        let to = vec![Arc::clone(conn)];
+        self.step(|machine, _| machine.emit(Output::Event { event, to }));
+    }
+
+    /// See [`ConnHandle::set_state`].
+    pub(crate) fn set_connection_state(self: &Arc<Self>, conn: &Conn, state: Bytes) {
+        self.step(|machine, now| {
+            conn.set_state(state);
+            machine.connections.table.touch(&conn.id, Urgency::Urgent);
+            // With durability `reply` the author's side commits at the end of its turn.
+            if self.config.durability == Durability::Interval {
+                machine.store_connections(now);
+            }
+        });
+    }
+
+    /// See [`ConnHandle::subscribe`].
+    pub(crate) async fn subscribe(self: &Arc<Self>, by: &ConnHandle, event: &str) -> Result<bool> {
+        if self.hooks.connections.before_subscribe {
+            let hook = ConnHook::BeforeSubscribe { event: event.to_owned() };
+            self.connection_hook(by, hook, self.config.on_before_connect_timeout).await?;
+        }
+        self.step(|machine, now| {
+            let added = machine.connections.table.subscribe(by.id(), event)?;
+            machine.store_connections(now);
+            Ok(added)
+        })
+    }
+
+    /// See [`ConnHandle::unsubscribe`].
+    pub(crate) fn unsubscribe(self: &Arc<Self>, conn: &Conn, event: &str) -> bool {
+        self.step(|machine, now| {
+            let removed = machine.connections.table.unsubscribe(&conn.id, event);
+            machine.store_connections(now);
+            removed
+        })
+    }
+
+    /// See [`ConnHandle::acknowledge`].
+    pub(crate) fn acknowledge(self: &Arc<Self>, conn: &Conn, index: u16) -> Result<()> {
+        self.step(|machine, _| {
+            // What is noted behind the last commit would be handled twice.
+            if !machine.may_save() {
+                let error = machine.broken.clone();
+                return Err(error.unwrap_or_else(|| LifecycleError::Stopping.into()));
+            }
+            Ok(machine.connections.table.acknowledge(&conn.id, index)?)
+        })
+    }
+
+    /// Takes over what earlier generations stored.
+    pub(super) fn install_connections(
+        &self,
+        machine: &mut Machine,
+        stored: Vec<(StoredConnection, Arc<Conn>, bool)>,
+    ) {
+        if stored.is_empty() {
+            return;
+        }
+        for (stored, conn, is_live) in stored {
+            let (actor_id, conn_id) = (self.identity.id, conn.id.clone());
+            let outcome = if is_live { "live" } else { "dead_not_live" };
+            machine.log(move || {
+                tracing::debug!(%actor_id, %conn_id, outcome, "hibernated connection settled");
+            });
+            if is_live {
+                machine.connections.table.restore(conn, &stored);
+            } else {
+                machine.connections.dead.push(conn);
+            }
+        }
+        machine.count_connections();
+    }
+
+    /// Ends the connections whose sockets went while the actor slept.
+    pub(super) fn bury_dead(self: &Arc<Self>, machine: &mut Machine, now: Instant) {
+        let Some(desk) = machine.connections.made_mut() else { return };
+        for conn in std::mem::take(&mut desk.dead) {
+            machine.connections.table.forget(conn.id.clone());
+            self.begin_closing(machine, &conn, None, now);
+        }
+        machine.store_connections(now);
+    }
+
+    /// Ends what does not outlive the stop that begins, and has the rest stored.
+    pub(super) fn part(self: &Arc<Self>, machine: &mut Machine, reason: StopReason, now: Instant) {
+        let Some(desk) = machine.connections.made() else { return };
+        let accepted: Vec<_> = desk.table.accepted().map(Arc::clone).collect();
+        for conn in accepted {
+            if reason == StopReason::Sleep && conn.is_hibernatable() {
+                machine.connections.table.touch(&conn.id, Urgency::Lazy);
+            } else {
+                let why = match reason {
+                    StopReason::Sleep => LifecycleError::Stopping,
+                    StopReason::Destroy => LifecycleError::Destroying,
+                };
+                let farewell = Farewell::Close(CloseCode::NORMAL, close_reason(&why.into()));
+                self.end_connection(machine, &conn, farewell, None, now);
+            }
+        }
+    }
+
+    /// See [`ConnHandle::close`] and [`ConnHandle::closed`].
+    pub(crate) fn disconnect(
+        self: &Arc<Self>,
+        conn: &Arc<Conn>,
+        farewell: Farewell,
+        ended: Option<Reply<()>>,
+    ) {
+        self.step(|machine, now| self.end_connection(machine, conn, farewell, ended, now));
+    }
+
+    fn end_connection(
+        self: &Arc<Self>,
+        machine: &mut Machine,
+        conn: &Arc<Conn>,
+        farewell: Farewell,
+        ended: Option<Reply<()>>,
+        now: Instant,
+    ) {
+        if machine.connections.table.remove(&conn.id).is_none() {
+            let told = ended.map(|reply| Effect::Release(Output::Flushed(reply, Ok(()))));
+            return machine.effects.extend(told);
+        }
+        machine.count_connections();
+        match farewell {
+            Farewell::Close(code, reason) => machine.close_in_turn(conn, code, reason),
+            Farewell::Gone => machine.let_go(conn),
+        }
+        self.begin_closing(machine, conn, ended, now);
+        machine.store_connections(now);
+    }
+}

@@ -1,0 +1,243 @@
+//! The table of an actor's connections.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::conn::{Conn, ConnId};
+use super::error::ConnectionError;
+use super::message_index::{Arrival, later};
+use super::pending::{Pending, Urgency};
+use crate::store::{ConnectionOp, RowOp, SocketId, StoredConnection};
+
+/// A connection in the table.
+#[derive(Debug)]
+struct Entry {
+    conn: Arc<Conn>,
+    /// `onConnect` has ended well.
+    accepted: bool,
+    subscriptions: BTreeSet<Box<str>>,
+    /// The number of the last message from the client that was handled.
+    server_index: u16,
+    /// Kept for the gateway, which alone changes it.
+    client_index: u16,
+}
+
+/// The connections of one generation that are visible, in order of their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    entries: BTreeMap<ConnId, Entry>,
+    /// How many of them are hibernatable.
+    hibernatable: usize,
+    pending: Pending,
+}
+
+impl Connections {
+    /// Makes a connection visible.
+    pub(crate) fn insert(&mut self, conn: Arc<Conn>) {
+        let entry = Entry {
+            accepted: false,
+            subscriptions: BTreeSet::new(),
+            server_index: 0,
+            client_index: 0,
+            conn,
+        };
+        self.put(entry);
+    }
+
+    /// Takes over one that an earlier generation accepted.
+    pub(crate) fn restore(&mut self, conn: Arc<Conn>, stored: &StoredConnection) {
+        self.put(Entry {
+            conn,
+            accepted: true,
+            subscriptions: stored.subscriptions.iter().map(|name| name.as_str().into()).collect(),
+            server_index: stored.server_index,
+            client_index: stored.client_index,
+        });
+    }
+
+    fn put(&mut self, entry: Entry) {
+        self.hibernatable += usize::from(entry.conn.is_hibernatable());
+        let before = self.entries.insert(entry.conn.id.clone(), entry);
+        debug_assert!(before.is_none(), "ids are unique");
+    }
+
+    /// Accepts one. `false` when it is gone.
+    pub(crate) fn accept(&mut self, id: &ConnId) -> bool {
+        let Some(entry) = self.entries.get_mut(id) else { return false };
+        entry.accepted = true;
+        self.touch(id, Urgency::Urgent);
+        true
+    }
+
+    /// Takes one out that was rejected: nothing of it is stored.
+    pub(crate) fn reject(&mut self, id: &ConnId) {
+        let taken = self.take(id);
+        debug_assert!(taken.is_none_or(|entry| !entry.accepted), "an accepted one is removed");
+    }
+
+    /// Takes one out. `None` when it is gone already (invariant 3).
+    pub(crate) fn remove(&mut self, id: &ConnId) -> Option<Arc<Conn>> {
+        let entry = self.take(id)?;
+        if entry.accepted && entry.conn.is_hibernatable() {
+            self.pending.remove(id.clone());
+        }
+        Some(entry.conn)
+    }
+
+    fn take(&mut self, id: &ConnId) -> Option<Entry> {
+        let entry = self.entries.remove(id)?;
+        self.hibernatable -= usize::from(entry.conn.is_hibernatable());
+        Some(entry)
+    }
+
+    /// Notes that one is stored, but no longer there.
+    pub(crate) fn forget(&mut self, id: ConnId) {
+        self.pending.remove(id);
+    }
+
+    /// Takes all out, without a word of it to the rows.
+    pub(crate) fn clear(&mut self) -> Vec<(Arc<Conn>, bool)> {
+        self.hibernatable = 0;
+        let entries = std::mem::take(&mut self.entries);
+        entries.into_values().map(|entry| (entry.conn, entry.accepted)).collect()
+    }
+
+    /// How many there are that keep the actor awake (invariant 5).
+    pub(crate) fn keeping_awake(&self) -> usize {
+        self.entries.len() - self.hibernatable
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Conn>> {
+        self.entries.values().map(|entry| &entry.conn)
+    }
+
+    pub(crate) fn accepted(&self) -> impl Iterator<Item = &Arc<Conn>> {
+        self.entries.values().filter(|entry| entry.accepted).map(|entry| &entry.conn)
+    }
+
+    pub(crate) fn get(&self, id: &ConnId) -> Option<&Arc<Conn>> {
+        self.entries.get(id).map(|entry| &entry.conn)
+    }
+
+    /// The accepted connection of a socket.
+    pub(crate) fn of_socket(&self, socket: SocketId) -> Result<&Arc<Conn>, ConnectionError> {
+        self.accepted()
+            .find(|conn| conn.socket == Some(socket))
+            .ok_or(ConnectionError::RestoreNotFound { socket })
+    }
+
+    /// Those who want to hear `event`.
+    pub(crate) fn subscribers(&self, event: &str) -> Vec<Arc<Conn>> {
+        let wants = |entry: &&Entry| entry.subscriptions.contains(event);
+        self.entries.values().filter(wants).map(|entry| Arc::clone(&entry.conn)).collect()
+    }
+
+    /// The names that one wants to hear, in order; none of one that is gone.
+    pub(crate) fn subscriptions(&self, id: &ConnId) -> Vec<String> {
+        self.entries.get(id).map_or_else(Vec::new, names)
+    }
+
+    /// Adds a name; says whether that changed anything.
+    pub(crate) fn subscribe(&mut self, id: &ConnId, event: &str) -> Result<bool, ConnectionError> {
+        let entry = self.entry(id)?;
+        let added = entry.subscriptions.insert(event.into());
+        if added {
+            self.touch(id, Urgency::Urgent);
+        }
+        Ok(added)
+    }
+
+    /// Takes a name away; says whether that changed anything.
+    pub(crate) fn unsubscribe(&mut self, id: &ConnId, event: &str) -> bool {
+        let Ok(entry) = self.entry(id) else { return false };
+        let removed = entry.subscriptions.remove(event);
+        if removed {
+            self.touch(id, Urgency::Urgent);
+        }
+        removed
+    }
+
+    /// Where a message stands that arrives from the client.
+    pub(crate) fn arrival(&self, id: &ConnId, index: u16) -> Result<Arrival, ConnectionError> {
+        let entry = self.entries.get(id).ok_or_else(|| not_found(id))?;
+        if !entry.conn.is_hibernatable() {
+            return Err(ConnectionError::NotHibernatable { id: id.clone() });
+        }
+        Ok(Arrival::of(index, entry.server_index))
+    }
+
+    /// Notes that all messages up to `index` are handled. An earlier number changes
+    /// nothing.
+    pub(crate) fn acknowledge(&mut self, id: &ConnId, index: u16) -> Result<(), ConnectionError> {
+        self.arrival(id, index)?;
+        let entry = self.entry(id)?;
+        let last = later(entry.server_index, index);
+        if last != entry.server_index {
+            entry.server_index = last;
+            self.touch(id, Urgency::Lazy);
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, id: &ConnId) -> Result<&mut Entry, ConnectionError> {
+        self.entries.get_mut(id).ok_or_else(|| not_found(id))
+    }
+
+    /// Notes that something of a connection changed. Only a hibernatable one that is
+    /// accepted is stored.
+    pub(crate) fn touch(&mut self, id: &ConnId, urgency: Urgency) {
+        let stored = |entry: &Entry| entry.accepted && entry.conn.is_hibernatable();
+        if self.entries.get(id).is_some_and(stored) {
+            self.pending.update(id.clone(), urgency);
+        }
+    }
+
+    pub(crate) fn pending(&self) -> &Pending {
+        &self.pending
+    }
+
+    /// Takes what changed, as rows: updates, then removals. Of a connection that is gone
+    /// nothing is updated.
+    pub(crate) fn take_rows(&mut self) -> (Vec<RowOp>, Pending) {
+        let pending = self.pending.take();
+        let mut ops: Vec<_> = pending
+            .updates()
+            .filter_map(|id| self.entries.get(id)?.stored())
+            .map(|stored| ConnectionOp::Put(Box::new(stored)))
+            .collect();
+        ops.extend(pending.removals().map(|id| ConnectionOp::Delete(id.as_str().to_owned())));
+        (ops.into_iter().map(RowOp::Connection).collect(), pending)
+    }
+
+    /// Gives back what a commit took that failed (invariant 6).
+    pub(crate) fn give_back(&mut self, taken: Pending) {
+        self.pending.restore(taken);
+    }
+}
+
+impl Entry {
+    /// What is stored of it; `None` for one that does not outlive a sleep.
+    fn stored(&self) -> Option<StoredConnection> {
+        let conn = &self.conn;
+        let head = conn.request.as_deref();
+        Some(StoredConnection {
+            id: conn.id.as_str().to_owned(),
+            params: conn.params.clone(),
+            state: conn.state(),
+            subscriptions: names(self),
+            socket: conn.socket?,
+            server_index: self.server_index,
+            client_index: self.client_index,
+            path: head.map(|head| head.path.clone()).unwrap_or_default(),
+            headers: head.map(|head| head.headers.clone()).unwrap_or_default(),
+        })
+    }
+}
+
+fn names(entry: &Entry) -> Vec<String> {
+    entry.subscriptions.iter().map(|name| name.to_string()).collect()
+}
+
+fn not_found(id: &ConnId) -> ConnectionError {
+    ConnectionError::NotFound { id: id.clone() }
+}
