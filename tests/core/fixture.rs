@@ -1,6 +1,6 @@
 //! A scripted author's side, a host that records what it hears, and the clock.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,14 +9,16 @@ use greenroom::core::behavior::{
     ActorEvent, Behavior, BehaviorFactory, CallId, Caller, Hooks, Reply, StateDelta, StopOutcome,
 };
 use greenroom::core::config::ActorConfig;
-use greenroom::core::connections::ConnHooks;
+use greenroom::core::connections::{ConnHooks, Peer};
 use greenroom::core::context::{ActorContext, ActorParts, CallRequest};
 use greenroom::core::host::Host;
 use greenroom::core::identity::Identity;
 use greenroom::core::runtime::Runtime;
 use greenroom::error::Result;
 use greenroom::ids::{ActorKey, ActorName, IdSource};
-use greenroom::store::{ActorRecord, ActorRow, NewActor, SharedStore, StoreLocation, StoreOptions};
+use greenroom::store::{
+    ActorRecord, ActorRow, NewActor, SharedStore, SocketId, StoreLocation, StoreOptions,
+};
 use greenroom::time::{Clock, Duration, ManualClock};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -328,11 +330,17 @@ impl Behavior for Attached {
 pub struct RecordingHost {
     pub intents: Mutex<Vec<Intent>>,
     pub outcomes: Mutex<Vec<StopOutcome>>,
+    /// The sockets that are open.
+    pub sockets: Mutex<HashMap<SocketId, Arc<dyn Peer>>>,
 }
 
 impl Host for RecordingHost {
     fn intent(&self, _actor: &ActorContext, intent: Intent) {
         self.intents.lock().push(intent);
+    }
+
+    fn peer(&self, _actor: &ActorContext, socket: SocketId) -> Option<Arc<dyn Peer>> {
+        self.sockets.lock().get(&socket).cloned()
     }
 
     fn stopped(&self, _actor: &ActorContext, outcome: StopOutcome) {

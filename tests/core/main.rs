@@ -11,6 +11,7 @@ mod ends;
 #[cfg(feature = "faults")]
 mod faults;
 mod fixture;
+mod hibernation;
 mod kv;
 mod messages;
 mod queue;
