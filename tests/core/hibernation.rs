@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use greenroom::core::actor::lifecycle::StopReason;
-use greenroom::core::behavior::{ActorEvent, StateDelta, StopOutcome};
+use greenroom::core::behavior::{StateDelta, StopOutcome};
 use greenroom::core::config::{ActorConfig, Durability};
 use greenroom::core::connections::{Arrival, ConnHandle, Peer};
 use greenroom::core::context::ActorContext;
 use greenroom::error::{Error, ErrorCode};
 use greenroom::store::{SocketId, StoredConnection};
 
-use crate::connections::{Client, connect, connected, request};
+use crate::connections::{Client, bytes, connect, connected, request, take_hook};
 use crate::fixture::Fixture;
 
 const SOCKET: SocketId = SocketId { gateway: [1; 4], request: [2; 4] };
@@ -37,10 +36,6 @@ async fn slept(fixture: &Fixture, actor: &ActorContext) {
 
 async fn stored(fixture: &Fixture) -> Vec<StoredConnection> {
     fixture.stored().await.connections
-}
-
-fn bytes(text: &'static str) -> Bytes {
-    Bytes::from_static(text.as_bytes())
 }
 
 fn interval() -> ActorConfig {
@@ -148,11 +143,7 @@ async fn a_socket_that_was_closed_meanwhile_has_its_on_disconnect_in_the_next_ge
     let refused = next.connection_of(SOCKET).unwrap_err();
     assert!(refused.is("connection", "restore_not_found"), "{refused}");
     assert_eq!(next.connections().len(), 1);
-    let ActorEvent::Connection { connection: gone, reply, .. } =
-        fixture.script.take("on_disconnect")
-    else {
-        unreachable!()
-    };
+    let (gone, reply) = take_hook(&fixture, "on_disconnect");
     assert_eq!(gone.id(), connection.id());
     reply.send(Ok(None));
     slept(&fixture, &next).await;
@@ -161,6 +152,50 @@ async fn a_socket_that_was_closed_meanwhile_has_its_on_disconnect_in_the_next_ge
     assert_eq!(fixture.script.count("on_disconnect"), 1);
     assert_eq!(client.told(), ["accept"]);
     assert_eq!(stored(&fixture).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_socket_that_closes_while_the_actor_starts_has_its_on_disconnect_behind_the_start() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    lasting(&fixture, &actor, SOCKET).await;
+    slept(&fixture, &actor).await;
+    fixture.script.hold("on_wake");
+    let next = fixture.generation();
+    let starting = {
+        let next = next.clone();
+        tokio::spawn(async move { next.start().await })
+    };
+    fixture.settle().await;
+
+    next.connection_of(SOCKET).unwrap().closed();
+    fixture.settle().await;
+    assert!(next.connections().is_empty());
+    assert_eq!(fixture.script.count("on_disconnect"), 0);
+    assert_eq!(stored(&fixture).await.len(), 1);
+    fixture.script.answer_hook("on_wake");
+    starting.await.unwrap().unwrap();
+    next.flushed().await.unwrap();
+
+    assert_eq!(fixture.script.count("on_disconnect"), 1);
+    assert_eq!(stored(&fixture).await, []);
+}
+
+#[tokio::test]
+async fn a_socket_that_closes_behind_the_last_commit_is_the_next_generations() {
+    let fixture = Fixture::new().await;
+    let actor = fixture.started().await;
+    let (_, connection) = lasting(&fixture, &actor, SOCKET).await;
+    slept(&fixture, &actor).await;
+
+    fixture.host.sockets.lock().remove(&SOCKET);
+    connection.closed();
+    fixture.settle().await;
+    assert_eq!(fixture.script.count("on_disconnect"), 0);
+    fixture.started().await;
+
+    assert_eq!(fixture.script.count("on_disconnect"), 1);
+    assert_eq!(stored(&fixture).await, []);
 }
 
 #[tokio::test]
@@ -184,9 +219,7 @@ async fn a_rejected_connection_is_never_stored() {
     fixture.script.hold("on_connect");
     let connecting = connect(&actor, &Arc::default(), Some(SOCKET));
     fixture.settle().await;
-    let ActorEvent::Connection { connection, reply, .. } = fixture.script.take("on_connect") else {
-        unreachable!()
-    };
+    let (connection, reply) = take_hook(&fixture, "on_connect");
     connection.set_state(bytes("state"));
     actor.mark_dirty();
     actor.commit_state(vec![StateDelta::ActorState(bytes("s"))]).unwrap();

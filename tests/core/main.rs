@@ -7,6 +7,7 @@
 mod after_end;
 mod calls;
 mod connections;
+mod connections_stop;
 mod ends;
 #[cfg(feature = "faults")]
 mod faults;

@@ -202,8 +202,13 @@ impl ConnHandle {
     }
 
     /// Notes that all messages from the client up to this number are handled; stored with
-    /// the next commit, at the latest with the last one before the actor sleeps. The
-    /// gateway forgets a message once this has succeeded.
+    /// the next commit, at the latest with the last one before the actor sleeps. A lower
+    /// number than before changes nothing.
+    ///
+    /// Noted before the commit of what the message changed, both are durable together or
+    /// not at all; so the gateway forgets a message when its answer has left. Of a
+    /// generation that broke the number may be older than what the gateway has forgotten:
+    /// it notes that again when it finds the connection.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! The table of an actor's connections.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::conn::{Conn, ConnId};
@@ -28,6 +28,8 @@ pub(crate) struct Connections {
     entries: BTreeMap<ConnId, Entry>,
     /// How many of them are hibernatable.
     hibernatable: usize,
+    /// The newest one of each socket.
+    sockets: HashMap<SocketId, ConnId>,
     pending: Pending,
 }
 
@@ -56,7 +58,10 @@ impl Connections {
     }
 
     fn put(&mut self, entry: Entry) {
-        self.hibernatable += usize::from(entry.conn.is_hibernatable());
+        if let Some(socket) = entry.conn.socket {
+            self.hibernatable += 1;
+            self.sockets.insert(socket, entry.conn.id.clone());
+        }
         let before = self.entries.insert(entry.conn.id.clone(), entry);
         debug_assert!(before.is_none(), "ids are unique");
     }
@@ -84,9 +89,19 @@ impl Connections {
         Some(entry.conn)
     }
 
+    /// Takes one out that stays stored for the moment. `None` when it is gone already.
+    pub(crate) fn withdraw(&mut self, id: &ConnId) -> Option<Arc<Conn>> {
+        self.take(id).map(|entry| entry.conn)
+    }
+
     fn take(&mut self, id: &ConnId) -> Option<Entry> {
         let entry = self.entries.remove(id)?;
-        self.hibernatable -= usize::from(entry.conn.is_hibernatable());
+        if let Some(socket) = entry.conn.socket {
+            self.hibernatable -= 1;
+            if self.sockets.get(&socket) == Some(id) {
+                self.sockets.remove(&socket);
+            }
+        }
         Some(entry)
     }
 
@@ -97,6 +112,7 @@ impl Connections {
 
     /// Takes all out, without a word of it to the rows.
     pub(crate) fn clear(&mut self) -> Vec<(Arc<Conn>, bool)> {
+        self.sockets.clear();
         self.hibernatable = 0;
         let entries = std::mem::take(&mut self.entries);
         entries.into_values().map(|entry| (entry.conn, entry.accepted)).collect()
@@ -121,8 +137,10 @@ impl Connections {
 
     /// The accepted connection of a socket.
     pub(crate) fn of_socket(&self, socket: SocketId) -> Result<&Arc<Conn>, ConnectionError> {
-        self.accepted()
-            .find(|conn| conn.socket == Some(socket))
+        let entry = self.sockets.get(&socket).and_then(|id| self.entries.get(id));
+        entry
+            .filter(|entry| entry.accepted)
+            .map(|entry| &entry.conn)
             .ok_or(ConnectionError::RestoreNotFound { socket })
     }
 

@@ -44,7 +44,7 @@ impl Closings {
 }
 
 impl Actor {
-    /// Runs `onDisconnect`, if there is one (invariants 1 and 2 of the parent module).
+    /// Runs `onDisconnect`, if there is one (invariants 1 and 3 of the parent module).
     pub(super) fn begin_closing(
         self: &Arc<Self>,
         machine: &mut Machine,

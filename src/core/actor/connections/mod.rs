@@ -4,9 +4,12 @@
 //!
 //! 1. Whoever takes a connection out of the table begins its `onDisconnect` in the same
 //!    step, unless it was rejected or its generation is over.
-//! 2. An `onDisconnect` that runs keeps the actor awake and holds its grace period. It is
+//! 2. It runs in exactly one generation: while the actor starts it waits for the end of
+//!    the start, and behind the last commit of a generation the connection is left to the
+//!    next one, which finds its socket closed.
+//! 3. An `onDisconnect` that runs keeps the actor awake and holds its grace period. It is
 //!    given up at its deadline; what it makes then is nobody's.
-//! 3. What changed of hibernatable connections goes with the next commit, whatever that
+//! 4. What changed of hibernatable connections goes with the next commit, whatever that
 //!    is for. What is urgent also asks for one: in durability `reply` at once, unless a
 //!    turn is about to commit, in `interval` with the next save.
 
@@ -20,7 +23,7 @@ use bytes::Bytes;
 pub(super) use self::closing::Closings;
 use super::Actor;
 use super::effect::{Effect, Output};
-use super::lifecycle::{LifecycleError, StopReason};
+use super::lifecycle::{LifecycleError, Phase, StopReason};
 use super::machine::Machine;
 use super::save_queue::SaveRequest;
 use crate::core::behavior::Reply;
@@ -37,8 +40,8 @@ use crate::time::Instant;
 pub(super) struct ConnDesk {
     pub(super) table: Connections,
     pub(super) closings: Closings,
-    /// Those that an earlier generation stored and whose sockets are gone: their
-    /// `onDisconnect` runs as soon as the actor has started.
+    /// Those that an earlier generation stored and that are gone: their `onDisconnect`
+    /// runs as soon as the actor has started (invariant 2).
     dead: Vec<Arc<Conn>>,
 }
 
@@ -84,7 +87,7 @@ impl Machine {
         }
     }
 
-    /// Sees to it that urgent changes are stored (invariant 3).
+    /// Sees to it that urgent changes are stored (invariant 4).
     fn store_connections(&mut self, now: Instant) {
         if !self.has_connection_rows() {
             return;
@@ -115,7 +118,12 @@ impl Machine {
     fn close_in_turn(&mut self, conn: &Arc<Conn>, code: CloseCode, reason: String) {
         let conn = Arc::clone(conn);
         let close = Reply::new(move |result: Result<()>| match result {
-            Ok(()) => conn.close(code, &reason),
+            Ok(()) => {
+                // The author ends one whose `onConnect` still runs: it hears what it was
+                // sent, and why.
+                conn.accept();
+                conn.close(code, &reason);
+            }
             Err(error) => conn.close(CloseCode::INTERNAL, &close_reason(&error)),
         });
         self.emit(Output::Flushed(close, Ok(())));
@@ -164,7 +172,11 @@ pub(super) fn close_reason(error: &Error) -> String {
 impl Actor {
     /// Reads the table.
     pub(crate) fn with_connections<R>(&self, read: impl FnOnce(&Connections) -> R) -> R {
-        read(&self.machine.lock().connections.table)
+        let machine = self.machine.lock();
+        match machine.connections.made() {
+            Some(desk) => read(&desk.table),
+            None => read(&Connections::default()),
+        }
     }
 
     /// See [`ActorContext::broadcast`](crate::core::context::ActorContext::broadcast).
@@ -189,6 +201,9 @@ impl Actor {
 
     /// See [`ConnHandle::set_state`].
     pub(crate) fn set_connection_state(self: &Arc<Self>, conn: &Conn, state: Bytes) {
+        if !conn.is_hibernatable() {
+            return conn.set_state(state);
+        }
         self.step(|machine, now| {
             conn.set_state(state);
             machine.connections.table.touch(&conn.id, Urgency::Urgent);
@@ -267,14 +282,13 @@ impl Actor {
         machine.store_connections(now);
     }
 
-    /// Ends what does not outlive the stop that begins, and has the rest stored.
+    /// Ends what does not outlive the stop that begins.
     pub(super) fn part(self: &Arc<Self>, machine: &mut Machine, reason: StopReason, now: Instant) {
         let Some(desk) = machine.connections.made() else { return };
         let accepted: Vec<_> = desk.table.accepted().map(Arc::clone).collect();
         for conn in accepted {
-            if reason == StopReason::Sleep && conn.is_hibernatable() {
-                machine.connections.table.touch(&conn.id, Urgency::Lazy);
-            } else {
+            // What changed of one that stays waits for the last commit already.
+            if reason == StopReason::Destroy || !conn.is_hibernatable() {
                 let why = match reason {
                     StopReason::Sleep => LifecycleError::Stopping,
                     StopReason::Destroy => LifecycleError::Destroying,
@@ -303,14 +317,29 @@ impl Actor {
         ended: Option<Reply<()>>,
         now: Instant,
     ) {
-        if machine.connections.table.remove(&conn.id).is_none() {
+        let told = |machine: &mut Machine, ended: Option<Reply<()>>| {
             let told = ended.map(|reply| Effect::Release(Output::Flushed(reply, Ok(()))));
-            return machine.effects.extend(told);
+            machine.effects.extend(told);
+        };
+        let stops = conn.is_hibernatable() && !machine.may_save();
+        let starts = machine.lifecycle.phase() == Phase::Loading;
+        let table = &mut machine.connections.table;
+        let found = match () {
+            () if stops => table.get(&conn.id).map(Arc::clone),
+            () if starts => table.withdraw(&conn.id),
+            () => table.remove(&conn.id),
+        };
+        if found.is_none() {
+            return told(machine, ended);
         }
         machine.count_connections();
         match farewell {
             Farewell::Close(code, reason) => machine.close_in_turn(conn, code, reason),
             Farewell::Gone => machine.let_go(conn),
+        }
+        if stops || starts {
+            machine.connections.dead.extend(starts.then(|| Arc::clone(conn)));
+            return told(machine, ended);
         }
         self.begin_closing(machine, conn, ended, now);
         machine.store_connections(now);
