@@ -20,7 +20,7 @@ use bytes::Bytes;
 use super::actor::gate::CommitNumber;
 use super::actor::lifecycle::StopReason;
 use super::config::ActorConfig;
-use super::connections::{ConnHandle, ConnHook, ConnHooks};
+use super::connections::{ConnHandle, ConnHook, ConnHooks, ConnId};
 use super::context::ActorContext;
 use super::schedule::FireInfo;
 use crate::error::{Error, ErrorCode, Result};
@@ -143,6 +143,30 @@ pub enum Caller {
 pub enum StateDelta {
     /// The whole state, encoded.
     ActorState(Bytes),
+    /// The whole state of a connection, encoded. It takes the place of what the handle
+    /// has; of a connection that is gone, or is removed in the same commit, nothing is
+    /// stored.
+    ConnectionState {
+        /// Which.
+        id: ConnId,
+        /// Its state.
+        state: Bytes,
+    },
+    /// A connection is to be stored no more. It beats every update of the same commit.
+    ConnectionRemoved {
+        /// Which.
+        id: ConnId,
+    },
+}
+
+impl StateDelta {
+    /// The bytes of its payload; a removal has none.
+    pub const fn payload_len(&self) -> usize {
+        match self {
+            Self::ActorState(bytes) | Self::ConnectionState { state: bytes, .. } => bytes.len(),
+            Self::ConnectionRemoved { .. } => 0,
+        }
+    }
 }
 
 /// Why the state is serialised.

@@ -13,10 +13,10 @@ use greenroom::store::{SocketId, StoredConnection};
 use crate::connections::{Client, bytes, connect, connected, request, take_hook};
 use crate::fixture::Fixture;
 
-const SOCKET: SocketId = SocketId { gateway: [1; 4], request: [2; 4] };
+pub const SOCKET: SocketId = SocketId { gateway: [1; 4], request: [2; 4] };
 
 /// Connects a client whose socket the host has.
-async fn lasting(
+pub async fn lasting(
     fixture: &Fixture,
     actor: &ActorContext,
     socket: SocketId,
@@ -34,11 +34,11 @@ async fn slept(fixture: &Fixture, actor: &ActorContext) {
     assert_eq!(fixture.host.outcomes.lock().pop(), Some(StopOutcome::Slept));
 }
 
-async fn stored(fixture: &Fixture) -> Vec<StoredConnection> {
+pub async fn stored(fixture: &Fixture) -> Vec<StoredConnection> {
     fixture.stored().await.connections
 }
 
-fn interval() -> ActorConfig {
+pub fn interval() -> ActorConfig {
     ActorConfig { has_state: true, durability: Durability::Interval, ..ActorConfig::default() }
 }
 

@@ -6,6 +6,7 @@
 
 mod after_end;
 mod calls;
+mod connection_saves;
 mod connections;
 mod connections_stop;
 mod ends;

@@ -297,6 +297,11 @@ impl Actor {
 
 /// See [`Actor::save_state`].
 pub(super) fn save(machine: &mut Machine, deltas: Vec<StateDelta>, reply: Reply<()>, now: Instant) {
+    if let Err(error) = machine.check_connections(&deltas) {
+        let refused = Output::Flushed(reply, Err(error.into()));
+        machine.effects.push_back(Effect::Release(refused));
+        return;
+    }
     let empty = deltas.is_empty();
     match push(machine, deltas, now) {
         Some(_) if empty => {

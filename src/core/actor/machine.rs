@@ -303,6 +303,8 @@ impl Machine {
                     ops.push(RowOp::PutState(bytes.clone()));
                     state = Some(bytes);
                 }
+                StateDelta::ConnectionState { id, state } => self.hand_connection_over(&id, state),
+                StateDelta::ConnectionRemoved { id } => self.connections.table.forget(id),
             }
         }
         let (connection_ops, connections) = self.take_connection_rows();

@@ -88,7 +88,8 @@ impl Actor {
                 return (Err(error), Some(durable));
             }
             let at = self.moment(now);
-            if let Err(error) = machine.apply_plan(plan, at) {
+            let checked = machine.check_connections(&deltas).map_err(Error::from);
+            if let Err(error) = checked.and_then(|()| machine.apply_plan(plan, at)) {
                 machine.undo_transaction(&error, false, now);
                 return (Err(error), Some(durable));
             }

@@ -127,7 +127,7 @@ impl Actor {
         revision: u64,
     ) -> bool {
         let Some(Flush { rows, reply }) = machine.take_flush() else { return false };
-        let state = deltas.iter().map(|StateDelta::ActorState(bytes)| bytes.len()).next();
+        let state = deltas.iter().map(StateDelta::payload_len).reduce(|sum, len| sum + len);
         if let Err(error) = rows.check(state) {
             machine.set_flush_stage(Stage::Idle);
             let error = Error::from(error).with_actor(self.identity.specifier());

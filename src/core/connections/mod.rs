@@ -27,8 +27,9 @@
 //!    sleep of their actor with their state, their subscriptions and the number of the
 //!    message that was handled last.
 //! 6. What changed of hibernatable connections waits in two sets until the next commit,
-//!    which takes both. A removal beats an update of the same connection; a commit that
-//!    failed and is tried again gives back what it took.
+//!    which takes both. A removal beats an update of the same connection, except one that
+//!    comes after it; a state that is handed over with the commit beats what the handle
+//!    has. A commit that failed and is tried again gives back what it took.
 //!
 //! Locks: that of the machine comes before that of a [`Conn`], which covers a few fields
 //! and is never held while anything is called.
@@ -40,6 +41,7 @@ mod handle;
 mod message_index;
 mod peer;
 mod pending;
+mod saving;
 mod table;
 #[cfg(test)]
 mod tests;

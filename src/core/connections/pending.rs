@@ -42,6 +42,18 @@ impl Pending {
         self.urgent |= urgency == Urgency::Urgent;
     }
 
+    /// Notes that a commit which begins carries a connection. Unlike an update this leaves
+    /// a removal that waits: the author's side made its snapshot before it.
+    pub(super) fn carry(&mut self, id: ConnId) {
+        self.updated.insert(id);
+        self.urgent = true;
+    }
+
+    /// Whether a connection is to be removed.
+    pub(super) fn removes(&self, id: &ConnId) -> bool {
+        self.removed.contains(id)
+    }
+
     /// Notes that a connection is to be stored no more.
     pub(super) fn remove(&mut self, id: ConnId) {
         self.updated.remove(&id);
@@ -68,7 +80,7 @@ impl Pending {
     }
 
     /// The connections to remove, in order of their ids.
-    pub(super) fn removals(&self) -> impl Iterator<Item = &ConnId> {
+    pub(crate) fn removals(&self) -> impl Iterator<Item = &ConnId> {
         self.removed.iter()
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::conn::{Conn, ConnId};
 use super::error::ConnectionError;
 use super::message_index::{Arrival, later};
@@ -105,7 +107,7 @@ impl Connections {
         Some(entry)
     }
 
-    /// Notes that one is stored, but no longer there.
+    /// Notes that one is to be stored no more, whether it is still there or not.
     pub(crate) fn forget(&mut self, id: ConnId) {
         self.pending.remove(id);
     }
@@ -212,6 +214,32 @@ impl Connections {
 
     pub(crate) fn pending(&self) -> &Pending {
         &self.pending
+    }
+
+    /// Those that wait to be stored and are there, in order of their ids.
+    pub(crate) fn dirty(&self) -> impl Iterator<Item = &Arc<Conn>> {
+        self.pending.updates().filter_map(|id| self.get(id)).filter(|conn| conn.is_hibernatable())
+    }
+
+    /// Whether the author's side may hand over a state of this connection.
+    pub(crate) fn check(&self, id: &ConnId) -> Result<(), ConnectionError> {
+        match self.get(id) {
+            _ if self.pending.removes(id) => Ok(()),
+            Some(conn) if conn.is_hibernatable() => Ok(()),
+            Some(_) => Err(ConnectionError::NotHibernatable { id: id.clone() }),
+            None => Err(not_found(id)),
+        }
+    }
+
+    /// Takes over the state of a connection that the author's side hands over with a
+    /// commit which begins (invariant 6). Nothing of one that is gone.
+    pub(crate) fn hand_over(&mut self, id: &ConnId, state: Bytes) {
+        let Some(entry) = self.entries.get(id) else { return };
+        entry.conn.set_state(state);
+        // One that is not accepted is stored when it is, and then with this state.
+        if entry.accepted && entry.conn.is_hibernatable() {
+            self.pending.carry(id.clone());
+        }
     }
 
     /// Takes what changed, as rows: updates, then removals. Of a connection that is gone

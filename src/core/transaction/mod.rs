@@ -113,6 +113,21 @@ impl TransactionOwner {
         state: Option<Bytes>,
         covers_state: bool,
     ) -> Result<(CommitNumber, BoxFuture<'static, Result<()>>)> {
+        self.commit_deltas(state.map(StateDelta::ActorState).into_iter().collect(), covers_state)
+    }
+
+    /// The same with everything that the author's side hands over: states of connections,
+    /// too.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TransactionOwner::commit`], `connection/not_found` and
+    /// `connection/not_hibernatable`.
+    pub fn commit_deltas(
+        &self,
+        deltas: Vec<StateDelta>,
+        covers_state: bool,
+    ) -> Result<(CommitNumber, BoxFuture<'static, Result<()>>)> {
         let inner = &self.transaction.0;
         self.transaction.check()?;
         if self.is_over.swap(true, Ordering::Relaxed) {
@@ -132,7 +147,6 @@ impl TransactionOwner {
                 return Err(error.with_actor(inner.actor.identity().specifier()));
             }
         }
-        let deltas = state.map(StateDelta::ActorState).into_iter().collect();
         let covers = if covers_state { Covers::All } else { Covers::Itself };
         let (reply, durable) = Reply::channel();
         let (id, timeout) = (inner.id, inner.timeout);

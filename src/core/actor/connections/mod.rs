@@ -12,9 +12,13 @@
 //! 4. What changed of hibernatable connections goes with the next commit, whatever that
 //!    is for. What is urgent also asks for one: in durability `reply` at once, unless a
 //!    turn is about to commit, in `interval` with the next save.
+//! 5. A state that is handed over with a commit is that of the handle from its beginning
+//!    on: what changes behind it is newer. Who hands over can name a connection that is
+//!    gone by then, since a snapshot takes time; only who saves directly is told of it.
 
 mod closing;
 mod connect;
+mod saving;
 
 use std::sync::Arc;
 
@@ -25,14 +29,10 @@ use super::Actor;
 use super::effect::{Effect, Output};
 use super::lifecycle::{LifecycleError, Phase, StopReason};
 use super::machine::Machine;
-use super::save_queue::SaveRequest;
 use crate::core::behavior::Reply;
-use crate::core::config::Durability;
-use crate::core::connections::{
-    CloseCode, Conn, ConnHandle, ConnHook, Connections, Event, Pending, Urgency,
-};
+use crate::core::connections::{CloseCode, Conn, ConnHandle, ConnHook, Connections, Event};
 use crate::error::{Error, Result};
-use crate::store::{RowOp, StoredConnection};
+use crate::store::StoredConnection;
 use crate::time::Instant;
 
 /// The connections of one generation, and what ends of them.
@@ -55,59 +55,6 @@ pub(crate) enum Farewell {
 }
 
 impl Machine {
-    /// Whether changes of connections wait that outputs must wait for.
-    pub(super) fn has_connection_rows(&self) -> bool {
-        self.desk_of_connections().is_some_and(|desk| desk.table.pending().is_urgent())
-    }
-
-    /// Whether any wait.
-    pub(super) fn has_lazy_rows(&self) -> bool {
-        self.desk_of_connections().is_some_and(|desk| !desk.table.pending().is_empty())
-    }
-
-    fn desk_of_connections(&self) -> Option<&ConnDesk> {
-        self.connections.made()
-    }
-
-    /// Takes what changed of connections for a commit that begins.
-    pub(super) fn take_connection_rows(&mut self) -> (Vec<RowOp>, Pending) {
-        let desk = self.connections.made_mut();
-        desk.map(|desk| desk.table.take_rows()).unwrap_or_default()
-    }
-
-    /// Gives back what a commit took that is tried again.
-    pub(super) fn give_connection_rows_back(&mut self, taken: Pending, now: Instant) {
-        if taken.is_empty() {
-            return;
-        }
-        let urgent = taken.is_urgent();
-        self.connections.table.give_back(taken);
-        if urgent {
-            self.saves.request(SaveRequest::default(), now);
-        }
-    }
-
-    /// Sees to it that urgent changes are stored (invariant 4).
-    fn store_connections(&mut self, now: Instant) {
-        if !self.has_connection_rows() {
-            return;
-        }
-        match self.config().durability {
-            Durability::Interval => {
-                self.saves.request(SaveRequest::default(), now);
-            }
-            Durability::Reply => {
-                let turn_commits = !self.rows.is_empty()
-                    || self.sql_wrote
-                    || self.sql_in_use
-                    || self.state_is_dirty();
-                if !turn_commits {
-                    self.commit_rows();
-                }
-            }
-        }
-    }
-
     /// To be called after every change of the table.
     fn count_connections(&mut self) {
         self.activity.connections = self.connections.table.keeping_awake();
@@ -197,21 +144,6 @@ impl Actor {
         let event = Arc::new(Event::new(event, args));
         let to = vec![Arc::clone(conn)];
         self.step(|machine, _| machine.emit(Output::Event { event, to }));
-    }
-
-    /// See [`ConnHandle::set_state`].
-    pub(crate) fn set_connection_state(self: &Arc<Self>, conn: &Conn, state: Bytes) {
-        if !conn.is_hibernatable() {
-            return conn.set_state(state);
-        }
-        self.step(|machine, now| {
-            conn.set_state(state);
-            machine.connections.table.touch(&conn.id, Urgency::Urgent);
-            // With durability `reply` the author's side commits at the end of its turn.
-            if self.config.durability == Durability::Interval {
-                machine.store_connections(now);
-            }
-        });
     }
 
     /// See [`ConnHandle::subscribe`].
