@@ -11,7 +11,9 @@
 //!    on the other side of either is outdated.
 //! 5. One with statements counts as open until the store has answered its commit, so that
 //!    answers come in the order of the commits.
-//! 6. It keeps the actor awake. At its deadline, and at the end of the generation, it is
+//! 6. The states that hibernatable connections had when it began come back when it is
+//!    rolled back, whoever changed them meanwhile: they belong to it while it is open.
+//! 7. It keeps the actor awake. At its deadline, and at the end of the generation, it is
 //!    rolled back; one that commits is waited for.
 
 use std::collections::VecDeque;
@@ -24,6 +26,7 @@ use super::effect::{Effect, Output};
 use super::gate::CommitNumber;
 use super::machine::Machine;
 use crate::core::behavior::{Reply, StateDelta};
+use crate::core::connections::ConnStates;
 use crate::core::transaction::TransactionError;
 use crate::error::{Error, Result};
 use crate::store::{Bindings, SqlCursor, SqlError, SqlTransaction, StoreError};
@@ -63,6 +66,8 @@ pub(super) struct Open {
     timeout: Duration,
     /// Its statements, once there are any.
     pub(super) sql: Option<SqlTransaction>,
+    /// What it would give back (invariant 6).
+    connections: ConnStates,
     /// Its commit, until the store has answered that (invariant 5).
     pub(super) commit: Option<CommitNumber>,
     /// Told when it ends.
@@ -107,9 +112,11 @@ impl Machine {
     fn open_transaction(&mut self, id: TransactionId, timeout: Duration, now: Instant) {
         self.state.epoch += 1;
         self.activity.begin(WorkKind::InternalKeepAwake);
+        let connections = self.connection_states();
         let all = self.transactions.get_or_insert_default();
         let deadline = Some(now + timeout);
-        all.open = Some(Open { id, deadline, timeout, sql: None, commit: None, ended: Vec::new() });
+        let (sql, commit, ended) = (None, None, Vec::new());
+        all.open = Some(Open { id, deadline, timeout, sql, connections, commit, ended });
     }
 
     /// Ends the open one, and goes on with what waited for that.
@@ -142,12 +149,14 @@ impl Machine {
         let open = self.transactions.as_mut().and_then(|all| all.open.as_mut());
         let Some(open) = open.filter(|open| open.commit.is_none()) else { return false };
         let sql = open.sql.take();
+        let connections = std::mem::take(&mut open.connections);
         self.effects.extend(sql.map(|sql| Effect::EndTransaction { sql, expired }));
+        self.restore_connection_states(connections, now);
         self.close_transaction(&Err(error.clone()), now);
         true
     }
 
-    /// Ends the open one at its deadline (invariant 6).
+    /// Ends the open one at its deadline (invariant 7).
     pub(super) fn expire_transaction(&mut self, now: Instant) {
         if self.transaction_due().is_none_or(|due| due > now) {
             return;
@@ -326,14 +335,17 @@ impl Actor {
     ) -> Result<()> {
         self.step(|machine, now| {
             machine.forget_waiting(id);
-            machine.transaction(id, timeout)?.sql = None;
+            let open = machine.transaction(id, timeout)?;
+            open.sql = None;
+            let connections = std::mem::take(&mut open.connections);
+            machine.restore_connection_states(connections, now);
             machine.close_transaction(&Ok(()), now);
             Ok(())
         })
     }
 
     /// The generation saves for the last time: no transaction begins any more, and one
-    /// that is open is rolled back (invariant 6).
+    /// that is open is rolled back (invariant 7).
     pub(super) fn close_transactions(self: &Arc<Self>) {
         self.step(|machine, now| {
             let stopping = self.stopping();

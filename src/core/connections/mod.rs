@@ -58,7 +58,7 @@ pub use self::handle::ConnHandle;
 pub use self::message_index::Arrival;
 pub use self::peer::{CloseCode, Peer};
 pub(crate) use self::pending::{Pending, Urgency};
-pub(crate) use self::table::Connections;
+pub(crate) use self::table::{ConnStates, Connections};
 use crate::store::SocketId;
 
 /// How a client came: what hooks see of its request.

@@ -24,6 +24,10 @@ struct Entry {
     client_index: u16,
 }
 
+/// The states of the hibernatable connections at some moment.
+#[derive(Debug, Default)]
+pub(crate) struct ConnStates(Vec<(Arc<Conn>, Bytes)>);
+
 /// The connections of one generation that are visible, in order of their ids.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
@@ -240,6 +244,27 @@ impl Connections {
         if entry.accepted && entry.conn.is_hibernatable() {
             self.pending.carry(id.clone());
         }
+    }
+
+    /// The states of the hibernatable ones, to be given back by
+    /// [`Connections::restore_states`].
+    pub(crate) fn states(&self) -> ConnStates {
+        let lasting = self.all().filter(|conn| conn.is_hibernatable());
+        ConnStates(lasting.map(|conn| (Arc::clone(conn), conn.state())).collect())
+    }
+
+    /// Gives states back, also to connections that are gone: their handles are read still.
+    /// Says whether that changed any that is stored.
+    pub(crate) fn restore_states(&mut self, states: ConnStates) -> bool {
+        let mut changed = false;
+        for (conn, state) in states.0 {
+            if conn.state() != state {
+                conn.set_state(state);
+                self.touch(&conn.id, Urgency::Urgent);
+                changed |= self.entries.contains_key(&conn.id);
+            }
+        }
+        changed
     }
 
     /// Takes what changed, as rows: updates, then removals. Of a connection that is gone

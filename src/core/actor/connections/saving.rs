@@ -11,7 +11,7 @@ use super::super::save_queue::SaveRequest;
 use super::ConnDesk;
 use crate::core::behavior::StateDelta;
 use crate::core::config::Durability;
-use crate::core::connections::{Conn, ConnId, ConnectionError, Pending, Urgency};
+use crate::core::connections::{Conn, ConnId, ConnStates, ConnectionError, Pending, Urgency};
 use crate::store::RowOp;
 use crate::time::Instant;
 
@@ -89,6 +89,21 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    /// What a state transaction gives back when it is rolled back.
+    pub(in super::super) fn connection_states(&self) -> ConnStates {
+        self.desk_of_connections().map(|desk| desk.table.states()).unwrap_or_default()
+    }
+
+    /// Gives the states back that connections had when a transaction began. No commit has
+    /// begun since, so what is stored is not newer.
+    pub(in super::super) fn restore_connection_states(&mut self, states: ConnStates, now: Instant) {
+        if let Some(desk) = self.connections.made_mut()
+            && desk.table.restore_states(states)
+        {
+            self.store_connections(now);
+        }
     }
 
     /// Takes over a state of a connection for a commit that begins (invariant 5).
