@@ -228,6 +228,8 @@ pub enum ActorEvent {
         args: Bytes,
         /// Who calls.
         caller: Caller,
+        /// Over which connection, if over one.
+        connection: Option<ConnHandle>,
         /// A number by which whoever submitted the call knows it; 0 for none.
         origin: u64,
         /// Why it runs, if a schedule calls.

@@ -137,7 +137,7 @@ impl ActorContext {
     ///
     /// Why it is refused, and the request, unanswered.
     pub fn accept(&self, request: CallRequest) -> Result<CallId, Box<(Error, CallRequest)>> {
-        self.0.accept(request)
+        self.0.accept(request, None)
     }
 
     /// Admits a call in place. `None`: take the ordinary way.

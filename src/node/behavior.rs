@@ -146,7 +146,7 @@ impl NodeBehavior {
             ActorEvent::Action { call, name, args, fire: Some(fire), .. } => {
                 Job::Fired { actor, call, name, args, fire: Box::new(fire) }
             }
-            ActorEvent::Action { call, name, args, caller, origin, fire: None } => {
+            ActorEvent::Action { call, name, args, caller, origin, fire: None, .. } => {
                 let origin = origin::ticket_within(self.hub.environment(), origin);
                 Job::Action { actor, call, name, args, caller, origin }
             }

@@ -14,6 +14,7 @@ use super::lifecycle::{First, Grace, LifecycleError, Phase, StopReason};
 use super::machine::{self, Machine};
 use super::run::note_run;
 use crate::core::behavior::{ActorEvent, CallId, call_given_up};
+use crate::core::connections::ConnHandle;
 use crate::core::context::{Admission, CallRequest};
 use crate::core::warnings::{Charge, Verdict, WarningKind};
 use crate::error::{Error, ErrorCode, Result};
@@ -59,14 +60,17 @@ impl Actor {
         if destroying { Admission::Gone } else { Admission::Wait }
     }
 
-    /// Takes a call on the ordinary way, or hands it back unanswered.
+    /// Takes a call on the ordinary way, over one of its connections or over none, or hands
+    /// it back unanswered.
     pub(crate) fn accept(
         self: &Arc<Self>,
         request: CallRequest,
+        connection: Option<&ConnHandle>,
     ) -> Result<CallId, Box<(Error, CallRequest)>> {
         self.step(|machine, now| {
-            if let Some(error) = &machine.broken {
-                return Err(Box::new(Refused { error: error.clone(), warning: None, request }));
+            let gone = |connection: &ConnHandle| machine.no_call_over(connection.id());
+            if let Some(error) = machine.broken.clone().or_else(|| connection.and_then(gone)) {
+                return Err(Box::new(Refused { error, warning: None, request }));
             }
             if let Err(refusal) = machine.lifecycle.admit() {
                 let kind = refusal.warning;
@@ -76,7 +80,10 @@ impl Actor {
             let CallRequest { name, args, caller, origin, reply } = request;
             let call = machine.calls.queue(reply, now);
             self.begin_action(machine);
-            machine.deliver(ActorEvent::Action { call, name, args, caller, origin, fire: None });
+            let connection = connection.cloned();
+            let action =
+                ActorEvent::Action { call, name, args, caller, connection, origin, fire: None };
+            machine.deliver(action);
             Ok(call)
         })
         .map_err(|refused| {

@@ -227,6 +227,7 @@ impl Actor {
                     name: action,
                     args,
                     caller: Caller::Schedule,
+                    connection: None,
                     origin: 0,
                     fire: Some(fire),
                 });

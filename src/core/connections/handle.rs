@@ -12,9 +12,9 @@ use super::peer::CloseCode;
 use super::{ConnectRequest, RequestHead};
 use crate::core::actor::Actor;
 use crate::core::actor::connections::Farewell;
-use crate::core::behavior::Reply;
-use crate::core::context::ActorContext;
-use crate::error::Result;
+use crate::core::behavior::{CallId, Reply};
+use crate::core::context::{ActorContext, CallRequest};
+use crate::error::{Error, Result};
 use crate::store::SocketId;
 
 /// A handle on one connection. Cheap to clone; readable also when the connection is gone.
@@ -22,6 +22,25 @@ use crate::store::SocketId;
 pub struct ConnHandle {
     actor: Arc<Actor>,
     conn: Arc<Conn>,
+}
+
+/// The connection of a single request, which ends with it.
+#[must_use = "the connection ends as soon as this is dropped"]
+#[derive(Debug)]
+pub struct RequestConnection(ConnHandle);
+
+impl std::ops::Deref for RequestConnection {
+    type Target = ConnHandle;
+
+    fn deref(&self) -> &ConnHandle {
+        &self.0
+    }
+}
+
+impl Drop for RequestConnection {
+    fn drop(&mut self) {
+        self.0.closed();
+    }
 }
 
 impl ActorContext {
@@ -183,6 +202,25 @@ impl ConnHandle {
         let farewell = Farewell::Close(code, reason.to_owned());
         self.actor.disconnect(&self.conn, farewell, Some(reply));
         ended
+    }
+
+    /// Calls an action over this connection, which the function then knows. Otherwise as
+    /// [`ActorContext::accept`]: handed back unanswered when it is not taken.
+    ///
+    /// # Errors
+    ///
+    /// `connection/not_found` when the connection is gone or not accepted, and why the
+    /// generation takes no call. Another generation takes it from the connection that it
+    /// has for the socket.
+    pub fn call(&self, request: CallRequest) -> Result<CallId, Box<(Error, CallRequest)>> {
+        self.actor.accept(request, Some(self))
+    }
+
+    /// Ties the connection to a single request: it ends when the guard is dropped, also
+    /// with a request that is given up, since a connection that is forgotten would keep
+    /// the actor awake for ever.
+    pub fn for_request(self) -> RequestConnection {
+        RequestConnection(self)
     }
 
     /// The client or the gateway has closed the socket: runs `onDisconnect`.

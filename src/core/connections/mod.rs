@@ -54,7 +54,7 @@ pub(crate) use self::conn::Conn;
 pub use self::conn::ConnId;
 pub use self::error::ConnectionError;
 pub use self::event::{Event, FORMS};
-pub use self::handle::ConnHandle;
+pub use self::handle::{ConnHandle, RequestConnection};
 pub use self::message_index::Arrival;
 pub use self::peer::{CloseCode, Peer};
 pub(crate) use self::pending::{Pending, Urgency};

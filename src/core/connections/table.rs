@@ -137,6 +137,11 @@ impl Connections {
         self.entries.values().filter(|entry| entry.accepted).map(|entry| &entry.conn)
     }
 
+    /// Whether one is there and accepted.
+    pub(crate) fn is_accepted(&self, id: &ConnId) -> bool {
+        self.entries.get(id).is_some_and(|entry| entry.accepted)
+    }
+
     pub(crate) fn get(&self, id: &ConnId) -> Option<&Arc<Conn>> {
         self.entries.get(id).map(|entry| &entry.conn)
     }

@@ -30,7 +30,9 @@ use super::effect::{Effect, Output};
 use super::lifecycle::{LifecycleError, Phase, StopReason};
 use super::machine::Machine;
 use crate::core::behavior::Reply;
-use crate::core::connections::{CloseCode, Conn, ConnHandle, ConnHook, Connections, Event};
+use crate::core::connections::{
+    CloseCode, Conn, ConnHandle, ConnHook, ConnId, ConnectionError, Connections, Event,
+};
 use crate::error::{Error, Result};
 use crate::store::StoredConnection;
 use crate::time::Instant;
@@ -55,6 +57,13 @@ pub(crate) enum Farewell {
 }
 
 impl Machine {
+    /// Why a call over this connection is not taken; `None` when nothing speaks against it.
+    /// A client that has been disconnected may have sent it before it knew.
+    pub(super) fn no_call_over(&self, id: &ConnId) -> Option<Error> {
+        let is_accepted = self.connections.made().is_some_and(|desk| desk.table.is_accepted(id));
+        (!is_accepted).then(|| ConnectionError::NotFound { id: id.clone() }.into())
+    }
+
     /// To be called after every change of the table.
     fn count_connections(&mut self) {
         self.activity.connections = self.connections.table.keeping_awake();
