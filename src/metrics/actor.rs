@@ -19,6 +19,7 @@ pub struct ActorMetrics {
     stopped: AtomicBool,
     http_requests: Share,
     shutdown_tasks: Share,
+    connections: Share,
     queue_depth: Share,
     keep_awake: [Share; KeepAwakeKind::ALL.len()],
     inbox_depth: [Share; Inbox::ALL.len()],
@@ -58,6 +59,7 @@ impl ActorMetrics {
             stopped: AtomicBool::new(false),
             http_requests: Share::default(),
             shutdown_tasks: Share::default(),
+            connections: Share::default(),
             queue_depth: Share::default(),
             keep_awake: Default::default(),
             inbox_depth: Default::default(),
@@ -109,6 +111,16 @@ impl ActorMetrics {
     /// How many things a shutdown would wait for.
     pub fn set_shutdown_tasks(&self, count: usize) {
         self.set(&self.shutdown_tasks, &self.name.shutdown_tasks, count);
+    }
+
+    /// How many clients are connected, those that are being accepted included.
+    pub fn set_connections(&self, count: usize) {
+        self.set(&self.connections, &self.name.connections_active, count);
+    }
+
+    /// A client was accepted.
+    pub fn connection_accepted(&self) {
+        self.name.connections.inc();
     }
 
     /// Messages were sent to the queue and handed out by it, and so many are in it.
@@ -177,6 +189,7 @@ impl ActorMetrics {
         let name = &self.name;
         self.http_requests.set(&name.http_requests, 0);
         self.shutdown_tasks.set(&name.shutdown_tasks, 0);
+        self.connections.set(&name.connections_active, 0);
         self.queue_depth.set(&name.queue_depth, 0);
         for (share, gauge) in self.keep_awake.iter().zip(&name.keep_awake) {
             share.set(gauge, 0);

@@ -35,6 +35,8 @@ fn an_actor_gives_back_every_share_once() {
     let actor = metrics.actor("a");
     actor.set_http_requests(1);
     actor.set_shutdown_tasks(2);
+    actor.set_connections(7);
+    actor.connection_accepted();
     actor.queue_moved(9, 8, 6);
     actor.set_keep_awake(KeepAwakeKind::User, 3);
     actor.set_keep_awake(KeepAwakeKind::Internal, 4);
@@ -44,6 +46,7 @@ fn an_actor_gives_back_every_share_once() {
         ("active_count{actor_name=\"a\"}", 1.0),
         ("http_requests_active{actor_name=\"a\"}", 1.0),
         ("shutdown_tasks_active{actor_name=\"a\"}", 2.0),
+        ("connections_active{actor_name=\"a\"}", 7.0),
         ("queue_depth{actor_name=\"a\"}", 6.0),
         ("keep_awake_active{actor_name=\"a\",kind=\"keep_awake\"}", 3.0),
         ("keep_awake_active{actor_name=\"a\",kind=\"internal_keep_awake\"}", 4.0),
@@ -64,6 +67,7 @@ fn an_actor_gives_back_every_share_once() {
     let counted =
         |what| value(&metrics, &format!("queue_messages_{what}_total{{actor_name=\"a\"}}"));
     assert_eq!((counted("sent"), counted("received")), (Some(9.0), Some(8.0)));
+    assert_eq!(value(&metrics, "connections_total{actor_name=\"a\"}"), Some(1.0));
     assert_eq!(value(&metrics, "started_total{actor_name=\"a\"}"), Some(1.0));
     assert_eq!(value(&metrics, "stopped_total{actor_name=\"a\"}"), Some(1.0));
 }

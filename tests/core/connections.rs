@@ -73,7 +73,7 @@ pub fn take_hook(fixture: &Fixture, label: &str) -> (ConnHandle, Reply<Option<By
     (connection, reply)
 }
 
-fn refusal() -> Error {
+pub fn refusal() -> Error {
     Error::new(ErrorCode::new("user", "refused"), "no")
 }
 

@@ -107,6 +107,7 @@ impl ActorConfig {
                 input.connection_liveness_interval_ms,
                 base.connection_liveness_interval,
             ),
+            max_connections: base.max_connections,
             max_queue_size: input.max_queue_size.unwrap_or(base.max_queue_size),
             queue_policies: input.queue_policies.into(),
             max_schedules: input.max_schedules.unwrap_or(base.max_schedules),

@@ -97,6 +97,8 @@ pub struct ActorConfig {
     pub connection_liveness_timeout: Duration,
     /// The time between two pings of a connection.
     pub connection_liveness_interval: Duration,
+    /// How many clients may be connected at a time.
+    pub max_connections: u32,
     /// How many messages may wait in the queue.
     pub max_queue_size: u32,
     /// How often and after which pauses messages of a name are handed out.
@@ -151,6 +153,7 @@ impl Default for ActorConfig {
             sleep_grace_period_overridden: false,
             connection_liveness_timeout: Duration::from_millis(2_500),
             connection_liveness_interval: seconds(5),
+            max_connections: 65_536,
             max_queue_size: 1_000,
             queue_policies: Arc::default(),
             max_schedules: 1_000,

@@ -61,6 +61,13 @@ pub(crate) use self::pending::{Pending, Urgency};
 pub(crate) use self::table::{ConnStates, Connections};
 use crate::store::SocketId;
 
+/// How many events one connection may subscribe to. Clients choose the names, which stay in
+/// memory and, of hibernatable connections, in every row of theirs.
+pub const MAX_SUBSCRIPTIONS: usize = 1_024;
+
+/// How long the names of those events may be together, in bytes: 64 KiB.
+pub const MAX_SUBSCRIBED_BYTES: usize = 64 * 1024;
+
 /// How a client came: what hooks see of its request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHead {

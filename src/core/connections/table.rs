@@ -9,6 +9,7 @@ use super::conn::{Conn, ConnId};
 use super::error::ConnectionError;
 use super::message_index::{Arrival, later};
 use super::pending::{Pending, Urgency};
+use super::{MAX_SUBSCRIBED_BYTES, MAX_SUBSCRIPTIONS};
 use crate::store::{ConnectionOp, RowOp, SocketId, StoredConnection};
 
 /// A connection in the table.
@@ -124,6 +125,11 @@ impl Connections {
         entries.into_values().map(|entry| (entry.conn, entry.accepted)).collect()
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// How many there are that keep the actor awake (invariant 5).
     pub(crate) fn keeping_awake(&self) -> usize {
         self.entries.len() - self.hibernatable
@@ -169,6 +175,10 @@ impl Connections {
     /// Adds a name; says whether that changed anything.
     pub(crate) fn subscribe(&mut self, id: &ConnId, event: &str) -> Result<bool, ConnectionError> {
         let entry = self.entry(id)?;
+        let has = entry.subscriptions.contains(event);
+        if !has && !entry.may_subscribe(event) {
+            return Err(ConnectionError::TooManySubscriptions { id: id.clone() });
+        }
         let added = entry.subscriptions.insert(event.into());
         if added {
             self.touch(id, Urgency::Urgent);
@@ -292,6 +302,11 @@ impl Connections {
 }
 
 impl Entry {
+    fn may_subscribe(&self, event: &str) -> bool {
+        let bytes: usize = self.subscriptions.iter().map(|name| name.len()).sum();
+        self.subscriptions.len() < MAX_SUBSCRIPTIONS && bytes + event.len() <= MAX_SUBSCRIBED_BYTES
+    }
+
     /// What is stored of it; `None` for one that does not outlive a sleep.
     fn stored(&self) -> Option<StoredConnection> {
         let conn = &self.conn;

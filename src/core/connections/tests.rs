@@ -214,6 +214,32 @@ fn a_failed_commit_gives_back_updates_and_removals_and_a_removal_wins() {
     assert!(rows(&mut table).0.is_empty());
 }
 
+#[test]
+fn a_client_subscribes_to_so_many_events_and_no_more() {
+    let mut table = Connections::default();
+    let id = accepted(&mut table, 1, true);
+    for n in 0..MAX_SUBSCRIPTIONS {
+        assert!(table.subscribe(&id, &n.to_string()).unwrap());
+    }
+
+    let refused = table.subscribe(&id, "more").unwrap_err();
+    assert_eq!(refused, ConnectionError::TooManySubscriptions { id: id.clone() });
+    assert!(!table.subscribe(&id, "0").unwrap());
+    assert!(table.unsubscribe(&id, "0"));
+    assert!(table.subscribe(&id, "more").unwrap());
+}
+
+#[test]
+fn the_names_of_what_a_client_subscribes_to_have_a_limit_together() {
+    let mut table = Connections::default();
+    let id = accepted(&mut table, 1, true);
+    table.subscribe(&id, &"a".repeat(MAX_SUBSCRIBED_BYTES - 1)).unwrap();
+
+    assert!(table.subscribe(&id, "bb").is_err());
+    assert!(table.subscribe(&id, "b").unwrap());
+    assert_eq!(table.subscriptions(&id).len(), 2);
+}
+
 /// What happens to one of a few connections, or to the commit.
 #[derive(Clone, Copy, Debug)]
 enum Step {

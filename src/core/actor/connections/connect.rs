@@ -76,6 +76,7 @@ impl Actor {
         let lasts = request.peer.is_some() && request.socket.is_none();
         let began = self.step(|machine, now| {
             self.may_connect(machine, lasts)?;
+            self.has_room(machine)?;
             machine.activity.begin(WorkKind::InternalKeepAwake);
             Ok::<_, Error>(now)
         })?;
@@ -94,11 +95,23 @@ impl Actor {
         taken.map_err(|error| Error::from(error).with_actor(self.identity.specifier()))
     }
 
+    fn has_room(&self, machine: &Machine) -> Result<()> {
+        let limit = self.config.max_connections as usize;
+        let count = machine.connections.made().map_or(0, |desk| desk.table.len());
+        if count < limit {
+            return Ok(());
+        }
+        let error = Error::from(ConnectionError::TooMany { limit });
+        Err(error.with_actor(self.identity.specifier()))
+    }
+
     fn show_connection<'a>(self: &'a Arc<Self>, conn: &Arc<Conn>) -> Result<Abandoned<'a>> {
         self.step(|machine, _| {
             self.may_connect(machine, conn.has_peer() && !conn.is_hibernatable())?;
+            // Others came while its hooks ran.
+            self.has_room(machine)?;
             machine.connections.table.insert(Arc::clone(conn));
-            machine.count_connections();
+            self.count_connections(machine);
             Ok(Abandoned { actor: self, conn: Some(Arc::clone(conn)) })
         })
     }
@@ -107,7 +120,7 @@ impl Actor {
         conn.let_go();
         self.step(|machine, _| {
             machine.connections.table.reject(&conn.id);
-            machine.count_connections();
+            self.count_connections(machine);
         });
     }
 
@@ -120,6 +133,7 @@ impl Actor {
                 // The author disconnected it while it connected.
                 return Err(ConnectionError::NotFound { id: conn.id.clone() }.into());
             }
+            self.metrics.connection_accepted();
             machine.store_connections(now);
             let conn = Arc::clone(conn);
             let accept = Reply::new(move |result: Result<()>| {

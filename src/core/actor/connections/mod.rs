@@ -64,11 +64,6 @@ impl Machine {
         (!is_accepted).then(|| ConnectionError::NotFound { id: id.clone() }.into())
     }
 
-    /// To be called after every change of the table.
-    fn count_connections(&mut self) {
-        self.activity.connections = self.connections.table.keeping_awake();
-    }
-
     /// Says something to the client of a connection, in the order of outputs. Where that
     /// fails the client is told why, if it is told anything.
     fn close_in_turn(&mut self, conn: &Arc<Conn>, code: CloseCode, reason: String) {
@@ -126,6 +121,13 @@ pub(super) fn close_reason(error: &Error) -> String {
 }
 
 impl Actor {
+    /// To be called after every change of the table.
+    fn count_connections(&self, machine: &mut Machine) {
+        let table = &machine.connections.table;
+        machine.activity.connections = table.keeping_awake();
+        self.metrics.set_connections(table.len());
+    }
+
     /// Reads the table.
     pub(crate) fn with_connections<R>(&self, read: impl FnOnce(&Connections) -> R) -> R {
         let machine = self.machine.lock();
@@ -210,7 +212,7 @@ impl Actor {
                 machine.connections.dead.push(conn);
             }
         }
-        machine.count_connections();
+        self.count_connections(machine);
     }
 
     /// Ends the connections whose sockets went while the actor slept.
@@ -273,7 +275,7 @@ impl Actor {
         if found.is_none() {
             return told(machine, ended);
         }
-        machine.count_connections();
+        self.count_connections(machine);
         match farewell {
             Farewell::Close(code, reason) => machine.close_in_turn(conn, code, reason),
             Farewell::Gone => machine.let_go(conn),
