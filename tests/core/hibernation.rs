@@ -7,6 +7,7 @@ use greenroom::core::behavior::{StateDelta, StopOutcome};
 use greenroom::core::config::{ActorConfig, Durability};
 use greenroom::core::connections::{Arrival, ConnHandle, Peer};
 use greenroom::core::context::ActorContext;
+use greenroom::core::schedule::OneShot;
 use greenroom::error::{Error, ErrorCode};
 use greenroom::store::{SocketId, StoredConnection};
 
@@ -322,6 +323,28 @@ async fn with_durability_interval_changes_go_with_the_next_save() {
     assert_eq!(client.told(), ["accept", "x 1"]);
     fixture.advance_ms(1_000).await;
 
+    assert_eq!(stored(&fixture).await[0].state, bytes("1"));
+}
+
+#[tokio::test]
+async fn a_change_that_waits_for_the_next_save_delays_no_job() {
+    let fixture = Fixture::with(interval()).await;
+    let actor = fixture.started().await;
+    let (_, connection) = lasting(&fixture, &actor, SOCKET).await;
+    fixture.script.hold("action");
+    let (action, args) = ("ring".to_owned(), bytes("args"));
+    let shot = OneShot { trigger_at: 0, action, args, retry: None, key: None };
+    fixture.advance_ms(1_000).await;
+    let planned = actor.schedule().after(50.0, shot);
+    actor.commit_rows();
+    planned.await.unwrap();
+
+    connection.set_state(bytes("1"));
+    assert_eq!(actor.dirty_connections().len(), 1);
+    fixture.advance_ms(50).await;
+
+    assert_eq!(fixture.script.waiting("action"), 1);
+    // What goes at once anyway takes the change along.
     assert_eq!(stored(&fixture).await[0].state, bytes("1"));
 }
 

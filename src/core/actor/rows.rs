@@ -71,11 +71,18 @@ impl Machine {
     /// Adds changes that the machine makes by itself. They are committed at once,
     /// unless a turn has some that wait: then they go with those (invariant 2).
     pub(super) fn write_own_rows(&mut self, rows: Rows) {
-        let goes_with_others = self.has_rows();
+        let goes_with_others = self.turn_has_rows();
         self.rows.add(rows);
         if !goes_with_others {
             self.commit_own_rows();
         }
+    }
+
+    /// Whether a turn has rows that its end commits. With durability `interval` changes of
+    /// connections wait for a save, which may be long in coming.
+    fn turn_has_rows(&self) -> bool {
+        let with_turn = self.config().durability == Durability::Reply;
+        !self.rows.is_empty() || self.sql_wrote || (with_turn && self.has_connection_rows())
     }
 
     /// Commits the rows that wait, unless a commit that takes them along comes soon
