@@ -215,6 +215,47 @@ fn a_failed_commit_gives_back_updates_and_removals_and_a_removal_wins() {
 }
 
 #[test]
+fn a_state_that_is_handed_over_beats_that_of_the_handle_and_loses_to_a_removal() {
+    let mut table = Connections::default();
+    let (a, b) = (accepted(&mut table, 1, true), accepted(&mut table, 2, true));
+    let brief = accepted(&mut table, 3, false);
+    let _ = table.take_rows();
+    table.get(&a).unwrap().set_state(Bytes::from_static(b"older"));
+
+    table.forget(b.clone());
+    table.hand_over(&a, Bytes::from_static(b"given"));
+    table.hand_over(&b, Bytes::from_static(b"given"));
+    table.hand_over(&brief, Bytes::from_static(b"given"));
+    table.hand_over(&ConnId::new("gone"), Bytes::from_static(b"given"));
+
+    assert_eq!(table.get(&a).unwrap().state(), "given");
+    assert_eq!(rows(&mut table).0, ["put 1", "delete 2"]);
+    assert_eq!(table.check(&a), Ok(()));
+    assert_eq!(table.check(&brief), Err(ConnectionError::NotHibernatable { id: brief }));
+    let gone = ConnId::new("gone");
+    assert_eq!(table.check(&gone), Err(ConnectionError::NotFound { id: gone }));
+}
+
+#[test]
+fn states_are_given_back_also_to_what_is_gone_and_only_what_changed_is_stored_again() {
+    let mut table = Connections::default();
+    let (a, b) = (accepted(&mut table, 1, true), accepted(&mut table, 2, true));
+    let _ = table.take_rows();
+    let before = table.states();
+    let gone = table.remove(&b).unwrap();
+    gone.set_state(Bytes::from_static(b"within"));
+    table.get(&a).unwrap().set_state(Bytes::from_static(b"within"));
+
+    assert!(table.restore_states(before));
+
+    assert_eq!((table.get(&a).unwrap().state(), gone.state()), (Bytes::new(), Bytes::new()));
+    assert_eq!(rows(&mut table).0, ["put 1", "delete 2"]);
+    let unchanged = table.states();
+    assert!(!table.restore_states(unchanged));
+    assert!(table.pending().is_empty());
+}
+
+#[test]
 fn a_client_subscribes_to_so_many_events_and_no_more() {
     let mut table = Connections::default();
     let id = accepted(&mut table, 1, true);
@@ -250,6 +291,8 @@ enum Step {
     Remove(u8),
     /// A commit begins and ends well or badly.
     Commit(bool),
+    /// A state is handed over with a commit, which ends well or badly.
+    HandOver(u8, u8, bool),
     /// A commit begins, something happens, and it fails.
     FailAround(u8),
 }
@@ -263,6 +306,8 @@ fn step() -> impl Strategy<Value = Step> {
         n.clone().prop_map(Step::Acknowledge),
         n.clone().prop_map(Step::Remove),
         any::<bool>().prop_map(Step::Commit),
+        (n.clone(), any::<u8>(), any::<bool>())
+            .prop_map(|(n, to, ends_well)| Step::HandOver(n, to, ends_well)),
         n.prop_map(Step::FailAround),
     ]
 }
@@ -320,6 +365,11 @@ proptest! {
                     let (_, taken) = table.take_rows();
                     table.give_back(taken);
                 }
+                Step::HandOver(n, to, ends_well) => if let Some(id) = slots.get(&n) {
+                    table.hand_over(id, Bytes::from(vec![to]));
+                    let (ops, taken) = table.take_rows();
+                    if ends_well { disk.apply(ops) } else { table.give_back(taken) }
+                },
                 Step::FailAround(n) => {
                     let (_, taken) = table.take_rows();
                     if let Some(id) = slots.remove(&n) {
