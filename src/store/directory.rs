@@ -135,6 +135,24 @@ pub(super) fn list(
     stored.into_iter().map(|stored| stored.check(database)).collect()
 }
 
+/// The newest of a name, the newest first, of those created before `before`.
+pub(super) fn list_newest(
+    sqlite: &Connection,
+    database: &Database,
+    name: &ActorName,
+    before: Option<ActorNumber>,
+    limit: u32,
+) -> Result<Vec<ActorRow>, StoreError> {
+    let before = before.map_or(i64::MAX, |number| number.0);
+    let stored: Vec<Stored> = sqlite
+        .prepare_cached(select!("name = ?1 AND num < ?2 ORDER BY num DESC LIMIT ?3"))
+        .and_then(|mut query| {
+            query.query_map(params![name.as_str(), before, limit], Stored::read)?.collect()
+        })
+        .map_err(|error| database.fault(&error))?;
+    stored.into_iter().map(|stored| stored.check(database)).collect()
+}
+
 /// The smallest bytes greater than all that begin with `prefix`; `None` when
 /// there are none.
 fn end_of_prefix(prefix: &[u8]) -> Option<Vec<u8>> {

@@ -176,6 +176,28 @@ impl SharedStore {
         self.shared.find(move |sqlite, database| directory::find_by_id(sqlite, database, id))
     }
 
+    /// The actors of a name, the newest first: at most `limit` of those created before
+    /// `before`, and never more than a thousand.
+    pub fn list_newest(
+        &self,
+        name: ActorName,
+        before: Option<ActorNumber>,
+        limit: u32,
+    ) -> BoxFuture<'static, Result<Vec<ActorRow>, StoreError>> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            let limit = limit.min(LIST_SLICE);
+            let found = shared
+                .read(move |sqlite, database| {
+                    directory::list_newest(sqlite, database, &name, before, limit)
+                })
+                .await?;
+            found.iter().for_each(|row| shared.files.note(row));
+            Ok(found)
+        }
+        .boxed()
+    }
+
     /// The actors that the filter asks for, in the order of their creation. Long
     /// lists are read in slices, each of which sees its own moment.
     pub fn list(

@@ -114,3 +114,37 @@ async fn of_sleeping_actors_only_those_used_last_are_remembered() {
     }
     assert_eq!(place.script.overlaps(), 0);
 }
+
+#[tokio::test]
+async fn a_list_of_the_newest_goes_back_page_by_page_within_its_type() {
+    let place = Place::new().await;
+    let other = ActorName::new("other").unwrap();
+    place.host.register(HERE, other.clone(), place.script.factory(HOOKS, config()));
+    for of in ["a", "b", "c"] {
+        place.resolve(or_create(of)).await.unwrap();
+        let create = Some(greenroom::host::embedded::Create::default());
+        place.resolve(Address::Key { name: other.clone(), key: key(of), create }).await.unwrap();
+    }
+
+    let first = within(place.host.list_newest(counter(), None, 2)).await.unwrap();
+    let before = first.last().map(|row| row.number);
+    let second = within(place.host.list_newest(counter(), before, 2)).await.unwrap();
+
+    let shown = |rows: &[greenroom::store::ActorRow]| -> Vec<_> {
+        rows.iter().map(|row| row.key.to_string()).collect()
+    };
+    assert_eq!((shown(&first), shown(&second)), (vec!["c".into(), "b".into()], vec!["a".into()]));
+    assert!(within(place.host.list_newest(counter(), None, 0)).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_types_that_can_run_are_listed_once_with_their_settings() {
+    let place = Place::new().await;
+    place.host.register(HERE, counter(), place.script.factory(HOOKS, config()));
+
+    let types = place.host.types();
+
+    assert_eq!(types.into_keys().collect::<Vec<_>>(), [counter()]);
+    assert_eq!(place.host.config(&counter()).as_deref(), Some(&config()));
+    assert_eq!(place.host.config(&ActorName::new("other").unwrap()), None);
+}

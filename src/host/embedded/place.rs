@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::EnvironmentId;
 use super::error::HostError;
 use crate::core::behavior::BehaviorFactory;
+use crate::core::config::ActorConfig;
 use crate::ids::ActorName;
 
 /// The environments of a host and what they can run.
@@ -118,6 +119,22 @@ impl Places {
     /// Whether anybody can run the type.
     pub(super) fn can_run(&self, name: &ActorName) -> bool {
         self.live.values().any(|types| types.contains_key(name))
+    }
+
+    /// The types that anybody can run with their settings, by their names. Where several
+    /// run one, the settings are those of the lowest number (invariant 2).
+    pub(super) fn types(&self) -> BTreeMap<ActorName, Arc<ActorConfig>> {
+        let mut found = BTreeMap::new();
+        for (name, registered) in self.live.values().flatten() {
+            found.entry(name.clone()).or_insert_with(|| Arc::clone(registered.factory.config()));
+        }
+        found
+    }
+
+    /// The settings of a type, as [`Places::types`] gives them.
+    pub(super) fn config(&self, name: &ActorName) -> Option<Arc<ActorConfig>> {
+        let registered = self.live.values().find_map(|types| types.get(name))?;
+        Some(Arc::clone(registered.factory.config()))
     }
 
     /// Where a generation of this type is to run when `wish` asks for it.

@@ -1,13 +1,17 @@
 //! Looking at actors from outside, and ending them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::calls::Address;
 use super::waiter::Want;
 use super::{EmbeddedHost, EnvironmentId};
 use crate::core::actor::activity::Hold;
 use crate::core::behavior::Reply;
+use crate::core::config::ActorConfig;
 use crate::error::Error;
-use crate::ids::{ActorId, Generation};
-use crate::store::{ActorRow, ListFilter};
+use crate::ids::{ActorId, ActorName, Generation};
+use crate::store::{ActorNumber, ActorRow, ListFilter};
 
 /// An actor in a list.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +57,32 @@ impl EmbeddedHost {
             };
             Ok(rows.into_iter().map(listed).collect())
         }
+    }
+
+    /// The actors of a type, the newest first: at most `limit`, and never more than a
+    /// thousand, of those created before `before`.
+    ///
+    /// # Errors
+    ///
+    /// `storage/*`.
+    pub fn list_newest(
+        &self,
+        name: ActorName,
+        before: Option<ActorNumber>,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<ActorRow>, Error>> + Send + use<> {
+        let rows = self.store.list_newest(name, before, limit);
+        async move { Ok(rows.await?) }
+    }
+
+    /// The types of actors that can run, with their settings, by their names.
+    pub fn types(&self) -> BTreeMap<ActorName, Arc<ActorConfig>> {
+        self.state.lock().places.types()
+    }
+
+    /// The settings of a type; `None` if nobody can run it.
+    pub fn config(&self, name: &ActorName) -> Option<Arc<ActorConfig>> {
+        self.state.lock().places.config(name)
     }
 
     /// What the host knows of an actor.
