@@ -11,11 +11,13 @@
 //! * [`store`]: what is kept, in SQLite. The only place with SQL.
 //! * [`core`]: one actor: its context, its life, its state, its calls.
 //! * [`host`]: where actors live: the directory, one live generation each.
+//! * [`gateway`]: HTTP in front of a host, for clients that are elsewhere.
 //! * `node`: the crossing into JavaScript. The only place that names napi,
 //!   behind the feature `node`.
 
 pub mod core;
 pub mod error;
+pub mod gateway;
 pub mod host;
 pub mod ids;
 pub mod metrics;

@@ -18,7 +18,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("store", &["ids", "time", "error", "metrics", "protocol"]),
     ("core", &["ids", "time", "error", "metrics", "protocol", "store"]),
     ("host", OVER_CORE),
-    ("gateway", OVER_CORE),
+    ("gateway", OVER_HOST),
     ("inspector", OVER_CORE),
     (
         "node",
@@ -38,6 +38,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 const BASE: &[&str] = &["ids", "time", "error", "metrics"];
 const OVER_CORE: &[&str] = &["ids", "time", "error", "metrics", "protocol", "store", "core"];
+/// It stands in front of a host, which knows nothing of it.
+const OVER_HOST: &[&str] =
+    &["ids", "time", "error", "metrics", "protocol", "store", "core", "host"];
 
 /// Crates that one part alone may name.
 const OWNED_CRATES: &[(&str, &str)] =

@@ -1,0 +1,185 @@
+//! Requests for an actor (§4, §6.4, §6.5).
+//!
+//! Calls wake the actor, and wait within the host until it can take them. Connections,
+//! raw requests, messages for queues and the inspector are not served: the first two need
+//! what the core has no part for.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{StatusCode, request::Parts};
+use bytes::Bytes;
+
+use super::Shared;
+use super::answer::{Answer, Failure, body, empty, json};
+use super::body::{Read, read};
+use super::error::GatewayError;
+use super::front::text;
+use crate::core::behavior::{Caller, Reply};
+use crate::core::context::CallRequest;
+use crate::error::Error;
+use crate::host::embedded::{Address, Create, EnvironmentId};
+use crate::ids::{ActorId, ActorName};
+use crate::protocol::http::{ActionRequest, ActionResponse, ActorMetadata, Deployment};
+use crate::protocol::manager::{self, ManagerError};
+use crate::protocol::route::{ActorQuery, ActorRoute, Addressee, Find, RouteError, Target};
+use crate::protocol::{Encoding, Limits, Origin, Payload, ProtocolError, Wire as _, header};
+use crate::store::ActorRow;
+
+/// Clients run in no environment of this process.
+pub(super) const ELSEWHERE: EnvironmentId = EnvironmentId(0);
+
+/// Answers a request for an actor.
+pub(super) async fn answer(shared: &Arc<Shared>, target: Target, request: Request) -> Answer {
+    let (head, body) = request.into_parts();
+    let encoding = Encoding::of_header(text(&head.headers, header::ENCODING));
+    let by_actor = |error: Error| Failure { error, origin: Origin::Actor(encoding) };
+    let route = ActorRoute::parse(head.method.as_str(), &target.path);
+    let route = route.map_err(|error| by_actor(error.into()))?;
+    let (address, name) = address(shared, target.actor).await?;
+    match route {
+        ActorRoute::Action(action) => {
+            let limits = limits(shared, &name);
+            let args = request_of(shared, &head, body, encoding, limits).await;
+            let args = args.map_err(by_actor)?;
+            let output = call(shared, address, action, args).await.map_err(|error| {
+                // The gateway's own word is JSON, whatever the actor and its client speak.
+                let is_actors = error.actor.is_some() || error.is("actor", "action_not_found");
+                Failure {
+                    origin: if is_actors {
+                        by_actor(error.clone()).origin
+                    } else {
+                        Origin::Gateway
+                    },
+                    error,
+                }
+            })?;
+            respond(output, encoding, limits).map_err(by_actor)
+        }
+        ActorRoute::Metadata => {
+            row(shared, address).await.map_err(Failure::gateway)?;
+            Ok(json(manager::json(&ActorMetadata {
+                runtime: "rivetkit",
+                version: super::VERSION.to_owned(),
+                deployment: Deployment::Local,
+            })))
+        }
+        ActorRoute::Health | ActorRoute::Banner => {
+            row(shared, address).await.map_err(Failure::gateway)?;
+            let line =
+                if route == ActorRoute::Health { "ok" } else { "This is an actor of greenroom.\n" };
+            Ok(self::body(StatusCode::OK, "text/plain; charset=utf-8", line.into()))
+        }
+        // As of an actor whose author does nothing with requests (§4.5).
+        ActorRoute::Request(_) => Ok(empty(StatusCode::NOT_FOUND)),
+        ActorRoute::Queue(_) | ActorRoute::Inspector(_) | ActorRoute::Metrics => {
+            let path = target.path.split('?').next().unwrap_or_default().to_owned();
+            Err(by_actor(RouteError::NoActorRoute { path }.into()))
+        }
+    }
+}
+
+/// The address of an actor and its type.
+async fn address(shared: &Shared, actor: Addressee) -> Result<(Address, ActorName), Failure> {
+    match actor {
+        Addressee::Id(text) => {
+            let id = actor_id(&text).map_err(Failure::gateway)?;
+            let row = row(shared, Address::Id(id)).await.map_err(Failure::gateway)?;
+            Ok((Address::Id(id), row.name))
+        }
+        Addressee::Query(ActorQuery { namespace, name, key, find }) => {
+            shared.check_namespace(Some(&namespace)).map_err(Failure::gateway)?;
+            let create = match find {
+                Find::Get => None,
+                Find::GetOrCreate(creation) => {
+                    Some(Create { input: creation.input.map(|input| input.cbor().clone()) })
+                }
+            };
+            Ok((Address::Key { name: name.clone(), key, create }, name))
+        }
+    }
+}
+
+/// The id that a client names; no other form of it is one.
+pub(super) fn actor_id(text: &str) -> Result<ActorId, GatewayError> {
+    ActorId::parse(text)
+        .ok_or_else(|| GatewayError::NoSuchId { id: text.chars().take(64).collect() })
+}
+
+/// Finds or makes the row of an actor.
+pub(super) async fn row(shared: &Shared, address: Address) -> Result<ActorRow, Error> {
+    let (reply, row) = Reply::channel();
+    shared.host.resolve(address, ELSEWHERE, reply);
+    row.await
+}
+
+/// The limits of the messages of a type; of one that nobody runs the usual ones.
+fn limits(shared: &Shared, name: &ActorName) -> Limits {
+    shared.host.config(name).map_or_else(Limits::default, |config| Limits {
+        incoming: config.max_incoming_message_size as usize,
+        outgoing: config.max_outgoing_message_size as usize,
+    })
+}
+
+/// Reads what a call of an action brings, in the order of §4.3.
+async fn request_of(
+    shared: &Shared,
+    head: &Parts,
+    body: Body,
+    encoding: Encoding,
+    limits: Limits,
+) -> Result<Bytes, Error> {
+    let patience = shared.options.bounds.body_timeout;
+    let bytes = match read(body, limits.incoming, shared.clock(), patience).await? {
+        Read::Whole(bytes) => bytes,
+        Read::TooLong(size) => {
+            return Err(ProtocolError::IncomingTooLong { size, limit: limits.incoming }.into());
+        }
+    };
+    let request = ActionRequest::decode(encoding, bytes)?;
+    // Refused where they cannot be read, as if the connection that they are for were made.
+    header::params(head.headers.get(header::PARAMS).map(|value| value.as_bytes()))?;
+    Ok(request.args.cbor().clone())
+}
+
+async fn call(
+    shared: &Shared,
+    address: Address,
+    action: String,
+    args: Bytes,
+) -> Result<Bytes, Error> {
+    if action.chars().any(char::is_control) {
+        // What parts of this process say to each other travels under such (invariant 7).
+        return Err(GatewayError::NoSuchAction.into());
+    }
+    let (reply, output) = Reply::channel();
+    let request = CallRequest { name: action, args, caller: Caller::Client, origin: 0, reply };
+    shared.host.call(address, request, ELSEWHERE);
+    output.await
+}
+
+fn respond(
+    output: Bytes,
+    encoding: Encoding,
+    limits: Limits,
+) -> Result<axum::response::Response, Error> {
+    let output = Payload::new(output)
+        .map_err(|error| Error::internal(format_args!("what the action returned: {error}")))?;
+    let bytes = ActionResponse { output }.encode(encoding)?;
+    limits.check_outgoing(bytes.len())?;
+    Ok(body(StatusCode::OK, encoding.content_type(), bytes))
+}
+
+impl Shared {
+    /// Refuses a namespace that is not the only one.
+    pub(super) fn check_namespace(&self, named: Option<&str>) -> Result<(), ManagerError> {
+        match named {
+            Some(name) if name != self.options.namespace => {
+                let name = name.chars().take(64).collect();
+                Err(ManagerError::NoSuchNamespace { name })
+            }
+            _ => Ok(()),
+        }
+    }
+}

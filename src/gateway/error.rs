@@ -1,0 +1,83 @@
+//! What can go wrong between a socket and an actor.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use crate::error::{Coded, ErrorCode};
+
+/// A fault of the gateway.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GatewayError {
+    /// Others can reach the address, and nothing keeps them out.
+    #[error("listening on {address}, which others can reach, needs a token")]
+    TokenNeeded {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The address cannot be listened on.
+    #[error("{address} cannot be listened on: {reason}")]
+    Unusable {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        reason: String,
+    },
+    /// A body did not come in time.
+    #[error("the body did not come within {seconds} s")]
+    BodyTimeout {
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// A body ended before its end, or is not framed as HTTP has it.
+    #[error("the body cannot be read: {reason}")]
+    BodyBroken {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No actor can have this id.
+    #[error("there is no actor with the id `{id}`")]
+    NoSuchId {
+        /// The id, shortened when long.
+        id: String,
+    },
+    /// No client can call an action of this name.
+    #[error("there is no action with this name, which has a control character")]
+    NoSuchAction,
+}
+
+impl Coded for GatewayError {
+    fn code(&self) -> ErrorCode {
+        let (group, code) = match self {
+            Self::TokenNeeded { .. } => ("gateway", "token_needed"),
+            Self::Unusable { .. } => ("gateway", "address_unusable"),
+            Self::BodyTimeout { .. } => ("guard", "request_timeout"),
+            Self::BodyBroken { .. } => ("actor", "invalid_request"),
+            Self::NoSuchId { .. } => ("actor", "not_found"),
+            Self::NoSuchAction => ("actor", "action_not_found"),
+        };
+        ErrorCode::new(group, code)
+    }
+
+    fn metadata(&self) -> Option<Value> {
+        match self {
+            Self::TokenNeeded { address } | Self::Unusable { address, .. } => {
+                Some(json!({ "address": address.to_string() }))
+            }
+            Self::NoSuchId { id } => Some(json!({ "resource": "instance", "id": id })),
+            _ => None,
+        }
+    }
+
+    /// A client may read what is wrong with its own request; the first two are not told to
+    /// clients.
+    fn public_status(&self) -> Option<u16> {
+        Some(match self {
+            Self::TokenNeeded { .. } | Self::Unusable { .. } => return None,
+            Self::BodyTimeout { .. } => 504,
+            Self::BodyBroken { .. } => 400,
+            Self::NoSuchId { .. } | Self::NoSuchAction => 404,
+        })
+    }
+}

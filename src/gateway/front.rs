@@ -1,0 +1,114 @@
+//! What every request goes through, whoever it is for.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use futures::FutureExt as _;
+
+use super::admission::{admit, authenticate, bearer};
+use super::answer::{Answer, Failure, add, empty};
+use super::{Shared, actor};
+use crate::core::spawner::panic_text;
+use crate::error::Error;
+use crate::ids::IdSource;
+use crate::protocol::route::{Hints, RouteError, Target, route};
+use crate::protocol::{cors, header};
+
+/// The longest ray id that is taken from a client, in bytes.
+const MAX_RAY_ID: usize = 128;
+
+/// The length of a ray id that is made here, as observed (O§1).
+const RAY_ID: usize = 30;
+
+/// What browsers say of the page that calls.
+const ORIGIN: &str = "origin";
+
+/// Answers a request, and says with the answer whose it is (invariant 8 of the gateway).
+pub(super) async fn front(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let ray_id = ray_id(request.headers(), shared.host.runtime().ids());
+    let origin = text(request.headers(), ORIGIN).map(str::to_owned);
+    let admitted = admit(&shared.options, request.uri(), request.headers());
+    let is_refused = admitted.is_err();
+    let answer = match admitted {
+        Err(error) => Err(Failure::gateway(error)),
+        Ok(()) => {
+            AssertUnwindSafe(answer(&shared, request, next)).catch_unwind().await.unwrap_or_else(
+                |panic| Err(Failure::gateway(Error::internal(panic_text(panic.as_ref())))),
+            )
+        }
+    };
+    let failure = match answer {
+        Ok(mut response) => response.extensions_mut().remove().ok_or(response),
+        Err(failure) => Ok(failure),
+    };
+    let mut response = match failure {
+        Ok(failure) => failure.respond(shared.options.disclosure, &ray_id),
+        Err(response) => response,
+    };
+    if !is_refused {
+        add(&mut response, cors::response(origin.as_deref()));
+    }
+    add(&mut response, [(header::RAY_ID, ray_id)]);
+    response
+}
+
+async fn answer(shared: &Arc<Shared>, request: Request, next: Next) -> Answer {
+    let target = routed(&request);
+    if request.method() == Method::OPTIONS {
+        return Ok(preflight(request.headers(), matches!(target, Ok(None))));
+    }
+    let target = target.map_err(Failure::gateway)?;
+    let is_open = target.is_none() && matches!(request.uri().path(), "/health" | "/metadata");
+    if !is_open {
+        let named = target.as_ref().and_then(|target| target.token.as_deref());
+        let given = named.or_else(|| bearer(request.headers()));
+        authenticate(&shared.options, given).map_err(Failure::gateway)?;
+    }
+    match target {
+        Some(target) => actor::answer(shared, target, request).await,
+        None => Ok(next.run(request).await),
+    }
+}
+
+/// The actor that a request is for (§6.4).
+fn routed(request: &Request) -> Result<Option<Target>, RouteError> {
+    let uri = request.uri().path_and_query().map_or("/", |uri| uri.as_str());
+    route(uri, &Hints::of_call(|name| text(request.headers(), name)))
+}
+
+/// The answer to what a browser asks before it sends a request (§6.7).
+fn preflight(headers: &HeaderMap, is_managers: bool) -> Response {
+    let asked = cors::Preflight {
+        origin: text(headers, ORIGIN),
+        method: text(headers, "access-control-request-method"),
+        headers: text(headers, "access-control-request-headers"),
+    };
+    let (status, headers) = if is_managers { asked.of_manager() } else { asked.of_gateway() };
+    let mut response = empty(StatusCode::from_u16(status).unwrap_or(StatusCode::OK));
+    add(&mut response, headers);
+    response
+}
+
+/// The id that the client gave the request, if it is one, else a new one.
+fn ray_id(headers: &HeaderMap, ids: &IdSource) -> String {
+    let fits = |id: &&str| {
+        (1..=MAX_RAY_ID).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    match text(headers, header::RAY_ID).filter(fits) {
+        Some(id) => id.to_owned(),
+        None => ids.uuid().chars().filter(|char| *char != '-').take(RAY_ID).collect(),
+    }
+}
+
+/// The value of a header, the first if there are several, if it is text.
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}

@@ -1,0 +1,75 @@
+//! The front door for clients that are elsewhere: HTTP on a socket, in front of the actors
+//! of one [`EmbeddedHost`](crate::host::embedded::EmbeddedHost).
+//!
+//! ```text
+//! accept ──▶ connection ──▶ front ──▶ for an actor?  actor ──▶ host.call
+//! (one task)  (one task)    │          else          manager ──▶ host.resolve, list, …
+//!                           └ who may call, CORS, ray id, panics
+//! ```
+//!
+//! What bytes and URLs mean is [`protocol`](crate::protocol)'s matter; here are sockets
+//! alone. `§` names a section of the specification of connections, the client protocol and
+//! the gateway, `O§` one of what was observed of the published server.
+//!
+//! # Invariants
+//!
+//! 1. A [`Gateway`] owns its listener and the task of each connection: none of them
+//!    outlives it, and none is left when [`Gateway::stop`] has answered. A request is served
+//!    within the task of its connection and never in one of its own.
+//! 2. Whatever a client can make grow has a bound: connections
+//!    ([`Bounds::connections`]), the head of a request ([`Bounds::head`]), a body (the
+//!    actor's limit for incoming messages, [`MAX_CREATE_BODY`] for the manager), a page of
+//!    a list. A connection serves one request at a time, so it holds one body.
+//! 3. A client that is slow holds a connection no longer than [`Bounds`] says: for a head
+//!    (and between two requests), for a body, for taking what it is sent. What an actor
+//!    takes is bounded by the actor's own timeouts.
+//! 4. Nothing here reads a clock or waits but through [`Clock`](crate::time::Clock), hyper
+//!    included.
+//! 5. Without a token no page of another origin is answered, nor a request that names a
+//!    host which could be anybody's, and the gateway listens on loopback only. With one,
+//!    everything needs it but `/health`, `/metadata` and a preflight.
+//! 6. How long the check of a token takes says nothing of the token.
+//! 7. A client calls actions only: no name with a control character reaches an actor, since
+//!    those are what the parts of this process say to each other.
+//! 8. Every answer has a ray id. One that the gateway may give to the origin has the
+//!    headers for it, errors and panics included; a refused origin reads nothing.
+//! 9. When it stops, no connection is accepted any more, those without a request end, open
+//!    requests are answered and their connections closed. What is still open after the
+//!    grace period is cut off.
+//! 10. No lock is held here; what requests share does not change.
+
+mod actor;
+mod admission;
+mod answer;
+mod body;
+mod error;
+mod front;
+mod manager;
+mod options;
+mod server;
+mod socket;
+mod timer;
+
+use std::sync::Arc;
+
+pub use self::error::GatewayError;
+pub use self::options::{Bounds, GatewayOptions, MAX_CREATE_BODY, Token};
+pub use self::server::Gateway;
+use crate::host::embedded::EmbeddedHost;
+use crate::time::Clock;
+
+/// The version that clients are told.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What all requests share; nothing in it changes (invariant 10).
+#[derive(Debug)]
+struct Shared {
+    host: Arc<EmbeddedHost>,
+    options: GatewayOptions,
+}
+
+impl Shared {
+    fn clock(&self) -> &Clock {
+        self.host.runtime().clock()
+    }
+}
