@@ -9,6 +9,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{StatusCode, request::Parts};
+use axum::response::Response;
 use bytes::Bytes;
 
 use super::Shared;
@@ -43,33 +44,25 @@ pub(super) async fn answer(shared: &Arc<Shared>, target: Target, request: Reques
             let limits = limits(shared, &name);
             let args = request_of(shared, &head, body, encoding, limits).await;
             let args = args.map_err(by_actor)?;
-            let output = call(shared, address, action, args).await.map_err(|error| {
-                // The gateway's own word is JSON, whatever the actor and its client speak.
-                let is_actors = error.actor.is_some() || error.is("actor", "action_not_found");
-                Failure {
-                    origin: if is_actors {
-                        by_actor(error.clone()).origin
-                    } else {
-                        Origin::Gateway
-                    },
-                    error,
-                }
-            })?;
+            let output = call(shared, address, action, args).await;
+            let output = output.map_err(|error| whose(error, encoding))?;
             respond(output, encoding, limits).map_err(by_actor)
         }
         ActorRoute::Metadata => {
-            row(shared, address).await.map_err(Failure::gateway)?;
+            must_exist(shared, address).await?;
             Ok(json(manager::json(&ActorMetadata {
                 runtime: "rivetkit",
                 version: super::VERSION.to_owned(),
                 deployment: Deployment::Local,
             })))
         }
-        ActorRoute::Health | ActorRoute::Banner => {
-            row(shared, address).await.map_err(Failure::gateway)?;
-            let line =
-                if route == ActorRoute::Health { "ok" } else { "This is an actor of greenroom.\n" };
-            Ok(self::body(StatusCode::OK, "text/plain; charset=utf-8", line.into()))
+        ActorRoute::Health => {
+            must_exist(shared, address).await?;
+            Ok(line("ok"))
+        }
+        ActorRoute::Banner => {
+            must_exist(shared, address).await?;
+            Ok(line("This is an actor of greenroom.\n"))
         }
         // As of an actor whose author does nothing with requests (§4.5).
         ActorRoute::Request(_) => Ok(empty(StatusCode::NOT_FOUND)),
@@ -78,6 +71,28 @@ pub(super) async fn answer(shared: &Arc<Shared>, target: Target, request: Reques
             Err(by_actor(RouteError::NoActorRoute { path }.into()))
         }
     }
+}
+
+/// Fails unless the actor is there. None is made, whatever the URL says: any page can have
+/// a browser send a GET without naming its origin.
+async fn must_exist(shared: &Shared, address: Address) -> Result<(), Failure> {
+    let address = match address {
+        Address::Key { name, key, .. } => Address::Key { name, key, create: None },
+        Address::Id(id) => Address::Id(id),
+    };
+    row(shared, address).await.map(drop).map_err(Failure::gateway)
+}
+
+fn line(text: &'static str) -> Response {
+    body(StatusCode::OK, "text/plain; charset=utf-8", text.into())
+}
+
+/// An error of a call, as the word of the actor if it names one: the gateway's own is JSON,
+/// whatever the actor and its client speak.
+fn whose(error: Error, encoding: Encoding) -> Failure {
+    let is_actors = error.actor.is_some() || error.is("actor", "action_not_found");
+    let origin = if is_actors { Origin::Actor(encoding) } else { Origin::Gateway };
+    Failure { error, origin }
 }
 
 /// The address of an actor and its type.
@@ -159,11 +174,7 @@ async fn call(
     output.await
 }
 
-fn respond(
-    output: Bytes,
-    encoding: Encoding,
-    limits: Limits,
-) -> Result<axum::response::Response, Error> {
+fn respond(output: Bytes, encoding: Encoding, limits: Limits) -> Result<Response, Error> {
     let output = Payload::new(output)
         .map_err(|error| Error::internal(format_args!("what the action returned: {error}")))?;
     let bytes = ActionResponse { output }.encode(encoding)?;

@@ -33,7 +33,7 @@ impl Failure {
 
     /// The response that it is. An error that nobody meant for users is logged here, once.
     pub(super) fn respond(mut self, disclosure: Disclosure, ray_id: &str) -> Response {
-        if self.error.detail().is_some() {
+        if !self.error.is_public() && self.error.detail().is_some() {
             tracing::error!(ray_id, error = %self.error, "a request failed");
         }
         if self.error.is("registry", "shut_down") {

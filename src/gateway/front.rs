@@ -112,3 +112,46 @@ fn ray_id(headers: &HeaderMap, ids: &IdSource) -> String {
 pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use axum::{Router, middleware};
+    use hyper::service::Service as _;
+    use hyper_util::service::TowerToHyperService;
+
+    use super::*;
+    use crate::gateway::GatewayOptions;
+    use crate::host::embedded::{EmbeddedHost, EnvironmentId, OpenOptions};
+    use crate::store::StoreLocation;
+    use crate::time::Clock;
+
+    async fn boom() {
+        panic!("a secret");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_answer_that_says_nothing_of_it() {
+        let (clock, handle) = (Clock::manual(0).clock(), tokio::runtime::Handle::current());
+        let options = OpenOptions::new(StoreLocation::Memory, EnvironmentId(1), clock, handle);
+        let host = EmbeddedHost::open(options).await.unwrap();
+        let shared = Arc::new(Shared { host, options: GatewayOptions::default() });
+        let router = Router::new()
+            .route("/boom", get(boom))
+            .layer(middleware::from_fn_with_state(shared, front));
+        let request = Request::get("/boom")
+            .header("host", "localhost")
+            .header("origin", "http://localhost")
+            .body(axum::body::Body::empty())
+            .unwrap();
+
+        let response = TowerToHyperService::new(router).call(request).await.unwrap();
+
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(response.headers().contains_key(header::RAY_ID));
+        assert_eq!(response.headers()["access-control-allow-origin"], "http://localhost");
+        let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
+        let text = std::str::from_utf8(&body).unwrap();
+        assert!(text.contains("internal_error") && !text.contains("secret"), "{text}");
+    }
+}

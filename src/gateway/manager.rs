@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::Uri;
 use axum::routing::{delete, get, post};
@@ -217,11 +218,11 @@ async fn names(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> 
 /// Ends an actor. One that is gone, or never was, is an answer like any other (O§1.1).
 async fn destroy(
     State(shared): State<Arc<Shared>>,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
 ) -> Answer {
     check_query(&shared, query)?;
-    let id = managed_id(&id)?;
+    let id = managed_id(id)?;
     let (reply, destroyed) = Reply::channel();
     shared.host.destroy(Address::Id(id), reply);
     destroyed.await.map_err(Failure::manager)?;
@@ -230,11 +231,11 @@ async fn destroy(
 
 async fn sleep(
     State(shared): State<Arc<Shared>>,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
 ) -> Answer {
     check_query(&shared, query)?;
-    let id = managed_id(&id)?;
+    let id = managed_id(id)?;
     let (reply, slept) = Reply::channel();
     shared.host.sleep(id, reply);
     slept.await.map_err(Failure::manager)?;
@@ -242,9 +243,10 @@ async fn sleep(
 }
 
 /// An id in a path of the manager, which says of any other text that it is none (O§1.1).
-fn managed_id(text: &str) -> Result<ActorId, Failure> {
-    actor_id(text)
-        .map_err(|error| Failure::manager(ManagerError::BadRequest { reason: error.to_string() }))
+fn managed_id(given: Result<Path<String>, PathRejection>) -> Result<ActorId, Failure> {
+    let bad = |reason| Failure::manager(ManagerError::BadRequest { reason });
+    let Path(text) = given.map_err(|error| bad(error.body_text()))?;
+    actor_id(&text).map_err(|error| bad(error.to_string()))
 }
 
 fn check_query(shared: &Shared, query: Option<String>) -> Result<(), Failure> {

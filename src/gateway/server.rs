@@ -54,10 +54,7 @@ impl Gateway {
     /// # Errors
     ///
     /// [`GatewayError::TokenNeeded`] and [`GatewayError::Unusable`].
-    pub async fn bind(
-        host: Arc<EmbeddedHost>,
-        options: GatewayOptions,
-    ) -> Result<Self, GatewayError> {
+    pub fn bind(host: Arc<EmbeddedHost>, options: GatewayOptions) -> Result<Self, GatewayError> {
         let address = options.address;
         if options.token.is_none() && !address.ip().is_loopback() {
             return Err(GatewayError::TokenNeeded { address });

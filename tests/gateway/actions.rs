@@ -1,5 +1,6 @@
 //! Calls of actions.
 
+use futures::future::join_all;
 use greenroom::error::{Error, ErrorCode};
 use greenroom::protocol::http::ActionRequest;
 use greenroom::protocol::{Args, Encoding, ErrorBody, Payload, Wire};
@@ -71,6 +72,17 @@ async fn an_actor_is_called_by_its_id_too_and_woken_for_it() {
     let response = front.ask("POST", &format!("/gateway/{id}/action/echo"), &[], b"{}").await;
 
     assert_eq!((response.status, response.text()), (200, r#"{"output":[]}"#));
+}
+
+#[tokio::test]
+async fn of_many_calls_that_make_an_actor_one_makes_it_and_all_reach_it() {
+    let front = Front::new().await;
+
+    let responses = join_all((0..40).map(|_| front.call("echo", "{}"))).await;
+
+    assert!(responses.iter().all(|response| response.status == 200));
+    assert_eq!(front.script().count("on_create"), 1);
+    assert_eq!(front.script().seen("echo").len(), 40);
 }
 
 /// O§1.3.
@@ -225,10 +237,13 @@ async fn a_url_that_asks_for_nothing_that_is_served_is_refused() {
 #[tokio::test]
 async fn what_runs_an_actor_is_told_and_requests_for_its_author_find_nothing() {
     let front = Front::new().await;
-    front.place.resolve(or_create("a")).await.unwrap();
     let ask = async |path: &str| {
         front.ask("GET", &format!("/gateway/counter{path}?{QUERY}&rvt-key=a"), &[], b"").await
     };
+    for path in ["/health", "/metadata", "/"] {
+        assert_eq!(ask(path).await.fault(), (404, "actor.not_found".into()), "none is made");
+    }
+    front.place.resolve(or_create("a")).await.unwrap();
 
     assert_eq!(ask("/health").await.text(), "ok");
     assert_eq!(ask("/metadata").await.json()["runtime"], "rivetkit");

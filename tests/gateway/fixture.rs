@@ -30,7 +30,7 @@ impl Front {
     pub async fn with(mut options: GatewayOptions) -> Self {
         options.address.set_port(0);
         let place = Place::new().await;
-        let gateway = Gateway::bind(Arc::clone(&place.host), options).await.expect("it listens");
+        let gateway = Gateway::bind(Arc::clone(&place.host), options).expect("it listens");
         Self { place, gateway }
     }
 

@@ -214,8 +214,10 @@ async fn the_types_that_run_are_listed_with_how_they_are_shown() {
 async fn a_destroyed_actor_is_gone_and_destroying_it_again_is_no_fault() {
     let front = Front::new().await;
     let id = front.place.running("a").await;
-    let destroy = || front.ask("DELETE", "/actors/ID", &[], b"");
-    assert_eq!(destroy().await.fault(), (400, "api.bad_request".into()));
+    for no_id in ["/actors/ID", "/actors/%ff", "/actors/%zz"] {
+        let response = front.ask("DELETE", no_id, &[], b"").await;
+        assert_eq!(response.fault(), (400, "api.bad_request".into()), "{no_id}");
+    }
 
     for _ in 0..2 {
         let uri = format!("/actors/{id}?namespace=default");
