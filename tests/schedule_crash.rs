@@ -95,6 +95,7 @@ async fn open(factory: &Arc<Factory>, clock: &Clock) -> Arc<EmbeddedHost> {
             args: Bytes::new(),
             caller: Caller::Local,
             origin: 0,
+            taken_by: None,
             reply,
         };
         host.call(Address::Key { name: name.clone(), key, create }, request, HERE);

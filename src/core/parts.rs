@@ -1,6 +1,6 @@
 //! What goes in and out of a generation: its parts, a call, and whether it takes one.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
@@ -8,6 +8,7 @@ use super::behavior::{BehaviorFactory, Caller, Reply};
 use super::host::Host;
 use super::identity::Identity;
 use super::runtime::Runtime;
+use crate::error::ActorSpecifier;
 use crate::store::ActorStoreRef;
 
 /// Everything that a generation is made of.
@@ -35,6 +36,9 @@ pub struct CallRequest {
     pub caller: Caller,
     /// A number by which whoever submitted the call knows it; 0 for none.
     pub origin: u64,
+    /// Where the generation that takes the call says who it is, before it answers. Most
+    /// callers do not ask.
+    pub taken_by: Option<Arc<OnceLock<ActorSpecifier>>>,
     /// Answered once.
     pub reply: Reply<Bytes>,
 }

@@ -4,7 +4,7 @@
 //! raw requests, messages for queues and the inspector are not served: the first two need
 //! what the core has no part for.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -13,19 +13,21 @@ use axum::response::Response;
 use bytes::Bytes;
 
 use super::Shared;
-use super::answer::{Answer, Failure, body, empty, json};
+use super::answer::{Answer, Failure, add, body, empty, json};
 use super::body::{Read, read};
 use super::error::GatewayError;
 use super::front::text;
 use crate::core::behavior::{Caller, Reply};
 use crate::core::context::CallRequest;
-use crate::error::Error;
+use crate::error::{ActorSpecifier, Error};
 use crate::host::embedded::{Address, Create, EnvironmentId};
 use crate::ids::{ActorId, ActorName};
 use crate::protocol::http::{ActionRequest, ActionResponse, ActorMetadata, Deployment};
 use crate::protocol::manager::{self, ManagerError};
 use crate::protocol::route::{ActorQuery, ActorRoute, Addressee, Find, RouteError, Target};
-use crate::protocol::{Encoding, Limits, Origin, Payload, ProtocolError, Wire as _, header};
+use crate::protocol::{
+    ActorBody, Encoding, Limits, Origin, Payload, ProtocolError, Wire as _, header,
+};
 use crate::store::ActorRow;
 
 /// Clients run in no environment of this process.
@@ -44,9 +46,18 @@ pub(super) async fn answer(shared: &Arc<Shared>, target: Target, request: Reques
             let limits = limits(shared, &name);
             let args = request_of(shared, &head, body, encoding, limits).await;
             let args = args.map_err(by_actor)?;
-            let output = call(shared, address, action, args).await;
+            let (output, actor) = call(shared, address, action, args).await;
             let output = output.map_err(|error| whose(error, encoding))?;
-            respond(output, encoding, limits).map_err(by_actor)
+            let mut response = respond(output, encoding, limits).map_err(|error| {
+                by_actor(match actor.clone() {
+                    Some(actor) => error.with_actor(actor),
+                    None => error,
+                })
+            })?;
+            if let Some(actor) = &actor {
+                add(&mut response, header::of_actor(&ActorBody::from(actor)));
+            }
+            Ok(response)
         }
         ActorRoute::Metadata => {
             must_exist(shared, address).await?;
@@ -158,20 +169,29 @@ async fn request_of(
     Ok(request.args.cbor().clone())
 }
 
+/// What an action comes to, and the generation that took the call, if one did.
 async fn call(
     shared: &Shared,
     address: Address,
     action: String,
     args: Bytes,
-) -> Result<Bytes, Error> {
+) -> (Result<Bytes, Error>, Option<ActorSpecifier>) {
     if action.chars().any(char::is_control) {
         // What parts of this process say to each other travels under such (invariant 7).
-        return Err(GatewayError::NoSuchAction.into());
+        return (Err(GatewayError::NoSuchAction.into()), None);
     }
     let (reply, output) = Reply::channel();
-    let request = CallRequest { name: action, args, caller: Caller::Client, origin: 0, reply };
+    let taken_by = Arc::new(OnceLock::new());
+    let request = CallRequest {
+        name: action,
+        args,
+        caller: Caller::Client,
+        origin: 0,
+        taken_by: Some(Arc::clone(&taken_by)),
+        reply,
+    };
     shared.host.call(address, request, ELSEWHERE);
-    output.await
+    (output.await, taken_by.get().cloned())
 }
 
 fn respond(output: Bytes, encoding: Encoding, limits: Limits) -> Result<Response, Error> {

@@ -141,6 +141,7 @@ pub fn submit(
                 args: Bytes::copy_from_slice(args),
                 caller: caller_of(caller),
                 origin,
+                taken_by: None,
                 reply: Reply::new(move |result| {
                     drop(watched);
                     reply.send(result.map(Some));

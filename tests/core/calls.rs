@@ -314,6 +314,7 @@ async fn a_panic_of_the_authors_side_breaks_that_generation_only() {
         args: Bytes::new(),
         caller: greenroom::core::behavior::Caller::Local,
         origin: 0,
+        taken_by: None,
         reply: greenroom::core::behavior::Reply::new(|_| panic!("boom")),
     };
     let id = actor.accept(request).unwrap();

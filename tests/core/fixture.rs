@@ -168,6 +168,7 @@ pub fn call(actor: &ActorContext, name: &str) -> Answer {
         args: Bytes::from_static(b"args"),
         caller: Caller::Local,
         origin: 0,
+        taken_by: None,
         reply: Reply::new(move |result| drop(answer.send(result))),
     };
     if let Err(refused) = actor.accept(request) {

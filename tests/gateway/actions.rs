@@ -85,6 +85,23 @@ async fn of_many_calls_that_make_an_actor_one_makes_it_and_all_reach_it() {
     assert_eq!(front.script().seen("echo").len(), 40);
 }
 
+/// §4.2.
+#[tokio::test]
+async fn a_response_names_the_generation_that_answers() {
+    let front = Front::new().await;
+
+    // The first call starts the actor, the second meets it.
+    for _ in 0..2 {
+        let response = front.call("echo", "{}").await;
+
+        let actor = front.script().newest();
+        assert_eq!(response.header("x-rivet-actor"), Some(&*actor.actor_id().to_string()));
+        let generation = actor.generation().get().to_string();
+        assert_eq!(response.header("x-rivet-actor-generation"), Some(&*generation));
+        assert_eq!(response.header("x-rivet-actor-key"), Some("a"));
+    }
+}
+
 /// O§1.3.
 #[tokio::test]
 async fn who_is_not_there_is_not_found_and_the_answer_is_json_whatever_is_spoken() {

@@ -40,6 +40,7 @@ async fn the_limits_are_those_of_the_type() {
 
     assert_eq!(long.fault(), (400, "message.incoming_too_long".into()));
     assert_eq!(longer_answer.fault(), (400, "message.outgoing_too_long".into()));
+    assert!(longer_answer.header("x-rivet-actor").is_some());
     assert_eq!(short.status, 200);
 }
 

@@ -135,6 +135,7 @@ pub fn call<A: Into<Bytes>>(
         args: args.into(),
         caller: Caller::Local,
         origin: 0,
+        taken_by: None,
         reply,
     };
     host.call(address, request, environment);

@@ -77,7 +77,11 @@ impl Actor {
                 let warning = kind.map(|kind| (kind, machine.warnings.charge(kind, now), now));
                 return Err(Box::new(Refused { error: refusal.error.into(), warning, request }));
             }
-            let CallRequest { name, args, caller, origin, reply } = request;
+            let CallRequest { name, args, caller, origin, taken_by, reply } = request;
+            if let Some(taken_by) = taken_by {
+                // A generation that refuses a call gives it back untouched, so this is the first.
+                taken_by.get_or_init(|| self.identity.specifier());
+            }
             let call = machine.calls.queue(reply, now);
             self.begin_action(machine);
             let connection = connection.cloned();
