@@ -33,9 +33,9 @@
 //!    those are what the parts of this process say to each other.
 //! 8. Every answer has a ray id. One that the gateway may give to the origin has the
 //!    headers for it, errors and panics included; a refused origin reads nothing.
-//! 9. When it stops, no connection is accepted any more, those without a request end, open
-//!    requests are answered and their connections closed. What is still open after the
-//!    grace period is cut off.
+//! 9. When it stops, no connection is accepted any more, those between two requests end,
+//!    requests that have begun, be it with a piece of a head, are answered and their
+//!    connections closed. What is still open after the grace period is cut off.
 //! 10. No lock is held here; what requests share does not change.
 
 mod actor;

@@ -51,7 +51,8 @@ impl Default for GatewayOptions {
 /// How much a client may send, and how long it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The most connections at a time; further ones wait to be accepted. At least one.
+    /// The most connections at a time; further ones wait to be accepted. At least one. Each
+    /// may hold a body, of up to [`MAX_CREATE_BODY`] if it makes an actor.
     pub connections: usize,
     /// The longest head of a request, URL included, in bytes.
     pub head: usize,

@@ -102,6 +102,22 @@ async fn a_response_names_the_generation_that_answers() {
     }
 }
 
+/// §6.4: base64 in the alphabet of URLs, without padding.
+#[tokio::test]
+async fn an_input_in_the_url_reaches_the_first_start() {
+    let front = Front::new().await;
+
+    let uri = action_uri("echo") + "&rvt-input=ghj_GP4";
+    let response = front.ask("POST", &uri, &[], b"{}").await;
+    let broken = action_uri("echo") + "&rvt-input=gvs";
+    let broken = front.ask("POST", &broken, &[], b"{}").await;
+
+    assert_eq!(broken.fault(), (400, "guard.query_invalid_cbor_input".into()));
+    assert_eq!(response.status, 200);
+    let input = &b"\x82\x18\xff\x18\xfe"[..];
+    assert_eq!(front.script().inputs(), [Some(input.into())]);
+}
+
 /// O§1.3.
 #[tokio::test]
 async fn who_is_not_there_is_not_found_and_the_answer_is_json_whatever_is_spoken() {

@@ -1,6 +1,10 @@
 //! What is too long, and who is too slow.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use greenroom::gateway::{Bounds, MAX_CREATE_BODY};
+use greenroom::ids::MAX_INPUT_LEN;
+use serde_json::json;
 
 use crate::client::request;
 use crate::fixture::{Front, SECOND, action_uri};
@@ -61,8 +65,13 @@ async fn a_length_that_is_claimed_is_believed_before_it_comes_only_to_refuse_it(
 #[tokio::test]
 async fn a_body_that_makes_an_actor_may_hold_the_largest_input() {
     let front = Front::new().await;
+    let length = u32::try_from(MAX_INPUT_LEN - 5).expect("it is short");
+    let mut input = [&[0x5a][..], &length.to_be_bytes()].concat();
+    input.resize(MAX_INPUT_LEN, 7);
+    let largest = json!({ "name": "counter", "input": STANDARD.encode(&input) }).to_string();
     let too_long = vec![b' '; MAX_CREATE_BODY + 1];
 
+    assert_eq!(front.ask("PUT", "/actors", &[], largest.as_bytes()).await.status, 200);
     let response = front.ask("PUT", "/actors", &[], &too_long).await;
 
     assert_eq!(response.fault(), (400, "api.bad_request".into()));

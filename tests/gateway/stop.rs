@@ -60,6 +60,24 @@ async fn connections_without_a_request_end_at_once_and_nobody_listens_any_more()
 }
 
 #[tokio::test]
+async fn a_head_that_has_begun_may_still_come_and_is_answered() {
+    let front = Front::new().await;
+    let mut client = front.client().await;
+    client.send("GET /health HTTP/1.1\r\nhost: local").await;
+    front.place.settle().await;
+
+    let sent = async {
+        front.place.settle().await;
+        client.send("host\r\n\r\n").await;
+        client.response().await
+    };
+    let ((), response) = futures::join!(front.stop(10 * SECOND), sent);
+
+    assert_eq!((response.status, response.header("connection")), (200, Some("close")));
+    assert!(client.is_over().await);
+}
+
+#[tokio::test]
 async fn a_second_stop_joins_the_first_and_one_that_is_dropped_goes_on() {
     let front = Front::new().await;
     let mut client = front.client().await;
