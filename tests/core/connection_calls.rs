@@ -21,6 +21,7 @@ fn action(name: &str) -> (CallRequest, Answer) {
         args: bytes("args"),
         caller: Caller::Client,
         origin: 0,
+        taken_by: None,
         reply: Reply::new(move |result| drop(answer.send(result))),
     };
     (request, answered)
