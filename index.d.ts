@@ -502,7 +502,7 @@ export declare function live(host: number, target: string): number
 export declare function logRejection(actor: number, error: string): void
 
 /** Manages the actors of a host, and settles `ticket` with JSON. */
-export declare function manage(host: number, op: 'list' | 'info' | 'sleep' | 'destroy' | 'export' | 'import' | 'backup' | 'shutdown', args: string, ticket: number): void
+export declare function manage(host: number, op: 'list' | 'info' | 'sleep' | 'destroy' | 'export' | 'import' | 'backup' | 'listen' | 'unlisten' | 'shutdown', args: string, ticket: number): void
 
 /** Says that a clean actor's state has changed. */
 export declare function markDirty(actor: number): void

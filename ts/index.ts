@@ -14,6 +14,8 @@ export {
   UserError,
   type UserErrorOptions,
 } from "./errors";
+export type { CloseOptions, Listener } from "./gateway/listeners";
+export type { ListenOptions } from "./gateway/options";
 export type { BaseLogger, LoggingOptions, LogLevel, LogLine, LogSink } from "./log";
 export type { BackupReport } from "./native-half";
 export { queue } from "./queue/define";

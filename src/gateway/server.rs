@@ -19,6 +19,7 @@ use super::options::GatewayOptions;
 use super::socket::Impatient;
 use super::timer::ClockTimer;
 use super::{Shared, front, manager};
+use crate::core::spawner::Spawner;
 use crate::host::embedded::EmbeddedHost;
 use crate::time::Duration;
 
@@ -46,15 +47,21 @@ struct Accepting {
     tasks: TaskTracker,
     closing: CancellationToken,
     cut_off: CancellationToken,
+    spawner: Spawner,
 }
 
 impl Gateway {
-    /// Begins to listen, on the runtime of the host's tasks, which has to do I/O.
+    /// Begins to listen. Its tasks are begun by `spawner`, whose runtime has to do I/O and
+    /// to keep time; it may be another than that of the host.
     ///
     /// # Errors
     ///
     /// [`GatewayError::TokenNeeded`] and [`GatewayError::Unusable`].
-    pub fn bind(host: Arc<EmbeddedHost>, options: GatewayOptions) -> Result<Self, GatewayError> {
+    pub fn bind(
+        host: Arc<EmbeddedHost>,
+        options: GatewayOptions,
+        spawner: Spawner,
+    ) -> Result<Self, GatewayError> {
         let address = options.address;
         if options.token.is_none() && !address.ip().is_loopback() {
             return Err(GatewayError::TokenNeeded { address });
@@ -62,7 +69,7 @@ impl Gateway {
         let unusable =
             |error: io::Error| GatewayError::Unusable { address, reason: error.to_string() };
         let listener = {
-            let _runtime = host.runtime().spawner().handle().enter();
+            let _runtime = spawner.handle().enter();
             let listener = std::net::TcpListener::bind(address).map_err(unusable)?;
             listener.set_nonblocking(true).map_err(unusable)?;
             TcpListener::from_std(listener).map_err(unusable)?
@@ -77,9 +84,10 @@ impl Gateway {
             tasks: tasks.clone(),
             closing: closing.clone(),
             cut_off: cut_off.clone(),
+            spawner: spawner.clone(),
         };
         let accept = tasks.track_future(accepting.run(listener));
-        shared.host.runtime().spawner().spawn("gateway", accept);
+        spawner.spawn("gateway", accept);
         Ok(Self { address, shared, tasks, closing, cut_off })
     }
 
@@ -88,12 +96,17 @@ impl Gateway {
         self.address
     }
 
+    /// Accepts nothing more, and has connections end after what they are at.
+    pub fn close(&self) {
+        self.closing.cancel();
+        self.tasks.close();
+    }
+
     /// Ends it (invariant 9), and answers when nothing of it is left. A second call
     /// joins the first; the shorter grace period counts. Cancel safe: what has begun goes
     /// on.
     pub async fn stop(&self, grace: Duration) {
-        self.closing.cancel();
-        self.tasks.close();
+        self.close();
         tokio::select! {
             biased;
             () = self.tasks.wait() => return,
@@ -159,7 +172,7 @@ impl Accepting {
             connection.await;
             drop(place);
         });
-        self.shared.host.runtime().spawner().spawn("gateway connection", connection);
+        self.spawner.spawn("gateway connection", connection);
     }
 }
 

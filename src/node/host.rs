@@ -22,6 +22,7 @@ use super::context::settle_with;
 use super::env::{self, next_number, number};
 use super::error::{invalid_argument, thrown};
 use super::factory::NapiActorFactory;
+use super::gateway;
 use super::guard::trip;
 use super::hub::Hub;
 use super::job::Job;
@@ -43,7 +44,7 @@ pub(super) struct Opened {
     /// The environment.
     pub(super) hub: Arc<Hub>,
     /// Tells apart the hosts, of which each may have been opened several times.
-    home: u64,
+    pub(super) home: u64,
     /// It is being shut down: nothing more is let in through it.
     pub(super) leaving: Arc<AtomicBool>,
 }
@@ -98,9 +99,11 @@ pub(super) fn leave(
     if leaving.swap(true, Ordering::AcqRel) {
         return Err(HostError::ShutDown.into());
     }
+    // Both at once: requests that have begun wait for the actors, which come to rest.
+    let closed = gateway::leave(number(host), grace);
     let parted = left.leave(EnvironmentId(hub.environment()), grace);
     settle_with(&hub, ticket, async move {
-        let departure = parted.await;
+        let (departure, ()) = futures::future::join(parted, closed).await;
         // Until now the end of the environment had to find it.
         forget(host);
         Ok(Some(encoded(&to(&departure))))
@@ -138,15 +141,13 @@ pub(super) fn encoded(value: &Value) -> Bytes {
 
 /// Ends what an environment had open.
 pub(super) fn environment_gone(environment: u64) {
-    let ours: Vec<Opened> = {
+    let ours: Vec<(u64, Opened)> = {
         let mut hosts = HOSTS.lock();
         let Some(hosts) = hosts.as_mut() else { return };
-        hosts
-            .extract_if(|_, opened| opened.hub.environment() == environment)
-            .map(|(_, opened)| opened)
-            .collect()
+        hosts.extract_if(|_, opened| opened.hub.environment() == environment).collect()
     };
-    for opened in ours {
+    for (opening, opened) in ours {
+        gateway::cut_off(opening);
         opened.host.environment_gone(EnvironmentId(environment));
     }
 }

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::callers::{Target, actor_id, row_json};
 use super::context::settle_with;
+use super::env::number;
 use super::error::{invalid_argument, thrown};
+use super::gateway;
 use super::guard::trip;
 use super::host::{Opened, encoded, leave, opened, settles_json};
 use crate::core::actor::activity::Hold;
@@ -69,13 +71,18 @@ struct ShutdownArgs {
 /// Manages the actors of a host, and settles `ticket` with JSON.
 #[napi(
     catch_unwind,
-    ts_args_type = "host: number, op: 'list' | 'info' | 'sleep' | 'destroy' | 'export' | 'import' | 'backup' | 'shutdown', args: string, ticket: number"
+    ts_args_type = "host: number, op: 'list' | 'info' | 'sleep' | 'destroy' | 'export' | 'import' | 'backup' | 'listen' | 'unlisten' | 'shutdown', args: string, ticket: number"
 )]
 pub fn manage(env: &Env, host: f64, op: String, args: String, ticket: f64) -> napi::Result<()> {
     trip();
     let begun = match op.as_str() {
         "shutdown" => read::<ShutdownArgs>(&args).and_then(|ShutdownArgs { grace_ms }| {
             leave(host, Duration::from_millis(grace_ms), ticket, report)
+        }),
+        "listen" => opened(host).and_then(|opened| {
+            let listening = gateway::listen(&opened, number(host), read(&args)?);
+            settle_with(&opened.hub, ticket, async move { Ok(Some(encoded(&listening?))) });
+            Ok(())
         }),
         op => opened(host).and_then(|opened| begin(&opened, op, &args, ticket)),
     };
@@ -134,6 +141,13 @@ fn begin(opened: &Opened, op: &str, args: &str, ticket: f64) -> Result<()> {
                 let Backup { actors, files, bytes } = made.await?;
                 let value = json!({ "actors": actors, "files": files, "bytes": bytes });
                 Ok(Some(encoded(&value)))
+            });
+        }
+        "unlisten" => {
+            let ended = gateway::unlisten(&read(args)?);
+            settle_with(hub, ticket, async move {
+                ended.await;
+                Ok(Some(encoded(&Value::Null)))
             });
         }
         other => return Err(invalid_argument("op", format!("{other:?} is unknown"))),

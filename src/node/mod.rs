@@ -24,6 +24,7 @@ mod context;
 mod env;
 mod error;
 mod factory;
+mod gateway;
 mod guard;
 mod host;
 mod hub;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use greenroom::gateway::{Gateway, GatewayError, GatewayOptions, Token};
 
-use crate::fixture::{Front, QUERY, action_uri};
+use crate::fixture::{Front, QUERY, action_uri, spawner};
 use crate::place::Place;
 
 const ACTORS: &str = "/actors?name=counter";
@@ -21,9 +21,10 @@ async fn an_address_that_others_reach_is_not_listened_on_without_a_token() {
     options.address.set_ip(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     options.address.set_port(0);
 
-    let refused = Gateway::bind(Arc::clone(&place.host), options.clone()).unwrap_err();
+    let refused =
+        Gateway::bind(Arc::clone(&place.host), options.clone(), spawner(&place.host)).unwrap_err();
     options.token = Token::new("t");
-    let accepted = Gateway::bind(Arc::clone(&place.host), options.clone());
+    let accepted = Gateway::bind(Arc::clone(&place.host), options.clone(), spawner(&place.host));
 
     assert_eq!(refused, GatewayError::TokenNeeded { address: options.address });
     assert!(accepted.is_ok());
@@ -35,7 +36,8 @@ async fn an_address_that_is_taken_is_named() {
     let address = front.gateway.address();
     let options = GatewayOptions { address, ..GatewayOptions::default() };
 
-    let refused = Gateway::bind(Arc::clone(front.host()), options).unwrap_err();
+    let refused =
+        Gateway::bind(Arc::clone(front.host()), options, spawner(front.host())).unwrap_err();
 
     assert!(matches!(refused, GatewayError::Unusable { address: at, .. } if at == address));
 }

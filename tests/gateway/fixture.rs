@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use greenroom::core::config::ActorConfig;
+use greenroom::core::spawner::Spawner;
 use greenroom::gateway::{Bounds, Gateway, GatewayOptions};
 use greenroom::host::embedded::{EmbeddedHost, EnvironmentId};
 use greenroom::time::{Duration, ManualClock};
@@ -12,6 +13,11 @@ use crate::place::{HERE, Place, config, counter, within};
 use crate::script::{HOOKS, Script};
 
 pub const SECOND: Duration = Duration::from_secs(1);
+
+/// What begins the tasks of a gateway in front of `host`.
+pub fn spawner(host: &EmbeddedHost) -> Spawner {
+    host.runtime().spawner().clone()
+}
 
 /// What the gateway has to have of a request for an actor.
 pub const QUERY: &str = "rvt-namespace=default&rvt-method=getOrCreate&rvt-runner=default";
@@ -30,7 +36,8 @@ impl Front {
     pub async fn with(mut options: GatewayOptions) -> Self {
         options.address.set_port(0);
         let place = Place::new().await;
-        let gateway = Gateway::bind(Arc::clone(&place.host), options).expect("it listens");
+        let gateway = Gateway::bind(Arc::clone(&place.host), options, spawner(&place.host))
+            .expect("it listens");
         Self { place, gateway }
     }
 

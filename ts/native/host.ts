@@ -69,6 +69,26 @@ export interface BackupReport {
   readonly bytes: number;
 }
 
+/** Where to listen, and for whom. */
+export interface ListenTarget {
+  /** An address. */
+  readonly host: string;
+  /** 0 is any that is free. */
+  readonly port: number;
+  readonly token?: string | undefined;
+  readonly origins?: readonly string[];
+  readonly hosts?: readonly string[];
+  /** Whether clients read what failed inside. */
+  readonly exposeErrors?: boolean;
+}
+
+/** What listens. */
+export interface Listening {
+  readonly listener: number;
+  readonly host: string;
+  readonly port: number;
+}
+
 export type EnsureMode = "get" | "getOrCreate" | "create";
 
 export interface OpenHostOptions {
@@ -200,6 +220,16 @@ export class HostHandle {
   /** Copies all actors into a folder that is missing or empty. */
   backup(path: string): Promise<BackupReport> {
     return this.#manage("backup", { path });
+  }
+
+  /** Serves the actors at an address of this machine, until {@link HostHandle.unlisten}. */
+  listen(options: ListenTarget): Promise<Listening> {
+    return this.#manage("listen", options);
+  }
+
+  /** Ends what `listen` began; requests may take `graceMs` milliseconds more. */
+  async unlisten(listener: number, graceMs: number): Promise<void> {
+    await this.#manage<null>("unlisten", { listener, graceMs });
   }
 
   /**

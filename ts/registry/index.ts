@@ -6,7 +6,8 @@ import { clientMaker } from "../calls/client";
 import { readKey } from "../calls/key";
 import { checkKeys, describe } from "../definition/keys";
 import { messageOf } from "../errors";
-import type { Logging } from "../log";
+import { type Listener, Listeners } from "../gateway/listeners";
+import { type Listen, type ListenOptions, readListen } from "../gateway/options";
 import { type BackupReport, clockwork, type Hold } from "../native-half";
 import type {
   ActorHandle,
@@ -17,8 +18,9 @@ import type {
   types,
 } from "../types";
 import { type ActorInfo, infoOf, type ManagedActor, manage } from "./actor";
+import { readDeadline } from "./deadline";
 import { type Leave, Opening } from "./open";
-import { readSetup, type SetupOptions } from "./options";
+import { readSetup, type Setup, type SetupOptions } from "./options";
 import { readPath } from "./path";
 import type { SharedHost } from "./shared";
 import { type Drain, onSignals } from "./signals";
@@ -71,6 +73,9 @@ export interface ActorList {
 /** How long a shutdown may take without a `deadline`, in milliseconds. */
 const DEADLINE_MS = 15_000;
 
+/** Where published clients look for actors when they are told nothing. */
+const START_PORT = 6420;
+
 /** How many actors a list has without a `limit`. */
 const PART = 100;
 
@@ -81,7 +86,8 @@ export class Registry<U extends Definitions = Definitions> {
   readonly config: Readonly<SetupOptions<U>>;
   readonly #opening: Opening;
   readonly #client: Client<this>;
-  readonly #logging: Logging;
+  readonly #setup: Setup;
+  readonly #listeners = new Listeners();
   /** What was asked for on signals. */
   readonly #drains: { readonly drain: Drain; readonly deadline: number }[] = [];
   /** The host on which others took over all of its actors. */
@@ -91,7 +97,7 @@ export class Registry<U extends Definitions = Definitions> {
   constructor(config: SetupOptions<U>) {
     const setup = readSetup(config);
     this.config = config;
-    this.#logging = setup.logging;
+    this.#setup = setup;
     const makeClient = clientMaker(setup.definitions);
     const scene: Scene = {
       logging: setup.logging,
@@ -186,12 +192,28 @@ export class Registry<U extends Definitions = Definitions> {
   }
 
   /**
+   * Serves the actors over HTTP and WebSockets, to published clients too, and resolves when it listens.
+   * Only this machine can call unless `host` says otherwise.
+   *
+   * @throws rejects with `gateway.token_needed` for an address that others reach, without a token, and
+   * with `gateway.address_unusable`.
+   */
+  async listen(options: ListenOptions = {}): Promise<Listener> {
+    return this.#listen(readListen(options));
+  }
+
+  /** {@link Registry.listen} on port 6420, where published clients look first. */
+  async start(options: ListenOptions = {}): Promise<Listener> {
+    return this.#listen(readListen(options, START_PORT));
+  }
+
+  /**
    * Lets every actor come to rest and closes the storage. Called again it gives the same report.
    * What is called afterwards is refused.
    */
   shutdown(options: ShutdownOptions = {}): Promise<ShutdownReport> {
     try {
-      const deadline = readDeadline(options);
+      const deadline = readDeadline(options, "shutdown()", DEADLINE_MS);
       this.#shutdown ??= this.#close(deadline);
       return this.#shutdown;
     } catch (error) {
@@ -206,7 +228,7 @@ export class Registry<U extends Definitions = Definitions> {
    * @returns stops listening.
    */
   drainOnSignals(options: ShutdownOptions = {}): () => void {
-    const deadline = readDeadline(options);
+    const deadline = readDeadline(options, "shutdown()", DEADLINE_MS);
     const taken = this.#takenOver;
     const run = taken === undefined ? () => this.shutdown({ deadline }) : all(taken, deadline);
     const drain: Drain = { run };
@@ -214,8 +236,13 @@ export class Registry<U extends Definitions = Definitions> {
     return onSignals(drain);
   }
 
+  #listen(listen: Listen): Promise<Listener> {
+    return this.#listeners.listen(() => this.#opening.opened, listen, this.#setup);
+  }
+
   async #close(deadline: number): Promise<ShutdownReport> {
     const began = clockwork.now();
+    const closed = this.#listeners.close(deadline);
     const closing = this.#opening.close();
     const leave = await within(deadline, closing);
     if (leave === undefined) {
@@ -223,7 +250,7 @@ export class Registry<U extends Definitions = Definitions> {
       return { drained: 0, notDrained: [] };
     }
     const left = Math.max(0, Math.round(deadline - (clockwork.now() - began)));
-    const report = await leave(left);
+    const [report] = await Promise.all([leave(left), closed]);
     return {
       drained: report.drained,
       notDrained: report.notDrained.map(({ name, key, holds }) => ({
@@ -246,7 +273,7 @@ export class Registry<U extends Definitions = Definitions> {
       await (await closing)?.(0);
     } catch (error) {
       const msg = `the storage could not be closed after the deadline: ${messageOf(error)}`;
-      this.#logging.write("error", {}, { msg, error });
+      this.#setup.logging.write("error", {}, { msg, error });
     }
   }
 }
@@ -265,15 +292,6 @@ async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined
   } finally {
     prevent?.();
   }
-}
-
-function readDeadline(options: ShutdownOptions): number {
-  checkKeys(options, { place: "options of shutdown()", known: ["deadline"] });
-  const ms = options.deadline ?? DEADLINE_MS;
-  if (typeof ms !== "number" || !(ms >= 0) || ms > 2 ** 31 - 1) {
-    throw new TypeError(`deadline of shutdown() is ${describe(ms)}, not milliseconds from 0`);
-  }
-  return Math.round(ms);
 }
 
 /**

@@ -61,6 +61,11 @@ export interface SetupSettings<U extends Definitions> {
   opens?: "start" | "call" | undefined;
   /** Which lines are logged, and where to. */
   logging?: LoggingOptions | undefined;
+  /**
+   * Whether clients over the network read the message of an error that is not meant for them: for
+   * development. Default `GREENROOM_EXPOSE_ERRORS=1`, else `false`.
+   */
+  exposeErrors?: boolean | undefined;
 }
 
 /** Options, checked. */
@@ -74,14 +79,24 @@ export interface Setup {
   readonly opens: "start" | "call";
   readonly deps: unknown;
   readonly logging: Logging;
+  readonly exposeErrors: boolean;
 }
 
 const keys: Keys = {
   place: "setup()",
-  known: ["use", "storage", "threads", "lockTimeout", "reload", "opens", "deps", "logging"],
+  known: [
+    "use",
+    "storage",
+    "threads",
+    "lockTimeout",
+    "reload",
+    "opens",
+    "deps",
+    "logging",
+    "exposeErrors",
+  ],
   later: [
     "endpoint",
-    "exposeErrors",
     "headers",
     "httpBasePath",
     "httpHost",
@@ -113,6 +128,7 @@ export function readSetup(given: unknown): Setup {
     ),
     deps: given.deps,
     logging: new Logging(given.logging),
+    exposeErrors: readExposeErrors(given.exposeErrors),
   };
 }
 
@@ -122,6 +138,14 @@ export function readSetup(given: unknown): Setup {
  */
 function usualOpens({ NODE_ENV, NEXT_PHASE }: NodeJS.ProcessEnv): "start" | "call" {
   return NODE_ENV === "test" || NEXT_PHASE === "phase-production-build" ? "call" : "start";
+}
+
+function readExposeErrors(given: unknown): boolean {
+  const expose = given ?? process.env.GREENROOM_EXPOSE_ERRORS === "1";
+  if (typeof expose !== "boolean") {
+    throw new TypeError(`exposeErrors of setup() is ${describe(expose)}, not true or false`);
+  }
+  return expose;
 }
 
 function readDefinitions(use: unknown): Map<string, Definition> {

@@ -1,0 +1,151 @@
+//! Gateways, as JavaScript opens them.
+//!
+//! # Invariants
+//!
+//! 1. A gateway ends with the last opening of a host through which it was asked for: before
+//!    the actors of the host come to rest, while their answers still leave.
+//! 2. Who asks for the same once more, on an address of its own choice, joins the gateway
+//!    that is there: a module that is evaluated anew asks for what it asked for before.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::env::next_number;
+use super::error::invalid_argument;
+use super::host::Opened;
+use super::runtime;
+use crate::error::Result;
+use crate::gateway::{Gateway, GatewayOptions, Token};
+use crate::protocol::Disclosure;
+use crate::time::Duration;
+
+static LISTENING: Mutex<Vec<Listening>> = Mutex::new(Vec::new());
+
+/// One who asked for a gateway.
+struct Listening {
+    /// The number by which it ends.
+    id: u64,
+    /// The opening of the host.
+    opening: u64,
+    /// The host, whoever opened it.
+    home: u64,
+    asked: ListenArgs,
+    gateway: Arc<Gateway>,
+}
+
+/// What a gateway is to be like.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListenArgs {
+    /// The address to listen on.
+    host: IpAddr,
+    /// 0 for any that is free.
+    port: u16,
+    token: Option<String>,
+    #[serde(default)]
+    origins: Vec<String>,
+    #[serde(default)]
+    hosts: Vec<String>,
+    /// Whether clients read what failed inside.
+    #[serde(default)]
+    expose_errors: bool,
+}
+
+/// Which gateway is to end.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UnlistenArgs {
+    listener: u64,
+    grace_ms: u64,
+}
+
+impl ListenArgs {
+    fn options(&self) -> Result<GatewayOptions> {
+        let token = match &self.token {
+            Some(token) => match Token::new(token.clone()) {
+                Some(token) => Some(token),
+                None => return Err(invalid_argument("token", "it is empty")),
+            },
+            None => None,
+        };
+        let disclosure = if self.expose_errors { Disclosure::All } else { Disclosure::Public };
+        Ok(GatewayOptions {
+            address: SocketAddr::new(self.host, self.port),
+            token,
+            origins: self.origins.clone(),
+            hosts: self.hosts.clone(),
+            disclosure,
+            ..GatewayOptions::default()
+        })
+    }
+}
+
+/// Begins to listen in front of the host of an opening.
+///
+/// # Errors
+///
+/// `gateway/token_needed` and `gateway/address_unusable`.
+pub(super) fn listen(opened: &Opened, opening: u64, asked: ListenArgs) -> Result<Value> {
+    let options = asked.options()?;
+    let mut listening = LISTENING.lock();
+    let joined = listening
+        .iter()
+        .find(|other| other.home == opened.home && other.asked == asked && asked.port != 0);
+    let gateway = match joined {
+        Some(other) => Arc::clone(&other.gateway),
+        None => {
+            let spawner = runtime::socket_spawner()?.clone();
+            Arc::new(Gateway::bind(Arc::clone(&opened.host), options, spawner)?)
+        }
+    };
+    let (id, address) = (next_number(), gateway.address());
+    listening.push(Listening { id, opening, home: opened.home, asked, gateway });
+    Ok(json!({ "listener": id, "host": address.ip().to_string(), "port": address.port() }))
+}
+
+/// Ends one who asked, and with the last one the gateway. Answers when that has ended; at
+/// once for one that is not there any more.
+pub(super) fn unlisten(args: &UnlistenArgs) -> impl Future<Output = ()> + Send + use<> {
+    let ended = take(|listening| listening.id == args.listener);
+    stop(ended, Duration::from_millis(args.grace_ms))
+}
+
+/// Ends what was asked for through an opening.
+pub(super) fn leave(opening: u64, grace: Duration) -> impl Future<Output = ()> + Send + use<> {
+    stop(take(|listening| listening.opening == opening), grace)
+}
+
+/// Cuts off what was asked for through an opening whose environment is gone.
+pub(super) fn cut_off(opening: u64) {
+    drop(take(|listening| listening.opening == opening));
+}
+
+/// Begins at once, also when nobody waits for it.
+fn stop(gateways: Vec<Arc<Gateway>>, grace: Duration) -> impl Future<Output = ()> + Send + use<> {
+    for gateway in &gateways {
+        gateway.close();
+    }
+    async move {
+        let stops = gateways.iter().map(|gateway| gateway.stop(grace));
+        futures::future::join_all(stops).await;
+    }
+}
+
+/// The gateways that nobody asks for but those who are taken away here.
+fn take(which: impl Fn(&Listening) -> bool) -> Vec<Arc<Gateway>> {
+    let mut listening = LISTENING.lock();
+    let taken: Vec<Listening> = listening.extract_if(.., |listening| which(listening)).collect();
+    let mut gateways: Vec<Arc<Gateway>> = Vec::new();
+    for Listening { gateway, .. } in taken {
+        let same = |other: &Arc<Gateway>| Arc::ptr_eq(other, &gateway);
+        let is_used = listening.iter().any(|listening| same(&listening.gateway));
+        if !is_used && !gateways.iter().any(same) {
+            gateways.push(gateway);
+        }
+    }
+    gateways
+}

@@ -1,0 +1,105 @@
+/** What `listen()` is given. */
+
+import { checkKeys, describe, type Keys } from "../definition/keys";
+
+/** Where a registry listens, and for whom. */
+export interface ListenOptions {
+  /** A name or an address of this machine. Default `127.0.0.1`, which only this machine reaches. */
+  host?: string | undefined;
+  /** 0 is any that is free. Default `RIVET_PORT`, else 3000. */
+  port?: number | undefined;
+  /**
+   * What clients have to authenticate with. Needed as soon as other machines reach the address.
+   */
+  token?: string | undefined;
+  /**
+   * Without a token: the origins, such as `https://app.example`, whose pages may call beside those that
+   * come from the server itself.
+   */
+  origins?: readonly string[] | undefined;
+  /**
+   * Without a token: the names by which the server may be called beside addresses and `localhost`. It
+   * keeps out pages that let a name of theirs lead to this machine.
+   */
+  hosts?: readonly string[] | undefined;
+}
+
+/** The options, checked. */
+export interface Listen {
+  readonly host: string;
+  readonly port: number;
+  readonly token: string | undefined;
+  readonly origins: readonly string[];
+  readonly hosts: readonly string[];
+}
+
+/** The port of `listen()`, by the environment variable that RivetKit has for it. */
+const USUAL_PORT = 3000;
+
+const MAX_PORT = 65_535;
+
+const keys: Keys = {
+  place: "options of listen()",
+  known: ["host", "port", "token", "origins", "hosts"],
+  later: ["publicDir", "application"],
+};
+
+/** Checks what was given to `listen()`. */
+export function readListen(given: unknown, usualPort?: number): Listen {
+  checkKeys(given, keys);
+  const { host = "127.0.0.1", token } = given;
+  if (typeof host !== "string" || host === "") {
+    throw new TypeError(`host of listen() is ${describe(host)}, not a name or an address`);
+  }
+  if (token !== undefined && (typeof token !== "string" || token === "")) {
+    throw new TypeError(`token of listen() is ${describe(token)}, not a text that is not empty`);
+  }
+  return {
+    host,
+    port: readPort(given.port ?? usualPort ?? readVariable() ?? USUAL_PORT),
+    token,
+    origins: readOrigins(given.origins ?? []),
+    hosts: readTexts(given.hosts ?? [], "hosts"),
+  };
+}
+
+function readPort(port: unknown): number {
+  if (typeof port !== "number" || !Number.isInteger(port) || port < 0 || port > MAX_PORT) {
+    throw new TypeError(`port of listen() is ${describe(port)}, not a whole number to ${MAX_PORT}`);
+  }
+  return port;
+}
+
+function readVariable(): number | undefined {
+  const text = process.env.RIVET_PORT;
+  if (text === undefined || text === "") return undefined;
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port < 1 || port > MAX_PORT) {
+    throw new TypeError(`RIVET_PORT is ${describe(text)}, not a port from 1 to ${MAX_PORT}`);
+  }
+  return port;
+}
+
+/** Browsers send an origin without a path, so one that is given with it would never be met. */
+function readOrigins(given: unknown): readonly string[] {
+  for (const origin of readTexts(given, "origins")) {
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
+      throw new TypeError(
+        `origins of listen() has ${describe(origin)}, not one such as "https://app.example"`,
+      );
+    }
+  }
+  return given as readonly string[];
+}
+
+function readTexts(given: unknown, name: string): readonly string[] {
+  if (!Array.isArray(given)) {
+    throw new TypeError(`${name} of listen() is ${describe(given)}, not a list`);
+  }
+  for (const one of given) {
+    if (typeof one !== "string" || one === "") {
+      throw new TypeError(`${name} of listen() has ${describe(one)}, not a text that is not empty`);
+    }
+  }
+  return given;
+}
