@@ -335,6 +335,13 @@ impl IdSource {
         ActorId::from_bytes(bytes)
     }
 
+    /// Eight random bytes.
+    pub fn eight_bytes(&self) -> [u8; 8] {
+        let mut bytes = [0; 8];
+        self.0.lock().fill_bytes(&mut bytes);
+        bytes
+    }
+
     /// A new id of something that an actor has: a UUID, as text.
     pub fn event_id(&self) -> String {
         self.actor_id().to_string()

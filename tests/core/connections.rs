@@ -7,7 +7,9 @@ use bytes::Bytes;
 use greenroom::core::actor::lifecycle::StopReason;
 use greenroom::core::behavior::{ActorEvent, Reply, StateDelta};
 use greenroom::core::config::{ActorConfig, Durability};
-use greenroom::core::connections::{CloseCode, ConnHandle, ConnHooks, ConnectRequest, Event, Peer};
+use greenroom::core::connections::{
+    CloseCode, ConnHandle, ConnHooks, ConnId, ConnectRequest, Event, Peer,
+};
 use greenroom::core::context::ActorContext;
 use greenroom::error::{Error, ErrorCode, Result};
 use greenroom::store::SocketId;
@@ -27,7 +29,7 @@ impl Client {
 }
 
 impl Peer for Client {
-    fn accept(&self) {
+    fn accept(&self, _: &ConnId) {
         self.0.lock().push("accept".to_owned());
     }
 

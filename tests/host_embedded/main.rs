@@ -14,5 +14,7 @@ mod places;
 mod report;
 #[path = "../support/script.rs"]
 mod script;
+mod session_ends;
+mod sessions;
 mod shutdown;
 mod starts;

@@ -10,7 +10,7 @@ use greenroom::core::behavior::{
     ActorEvent, Behavior, BehaviorFactory, CallId, Hook, Hooks, StateDelta,
 };
 use greenroom::core::config::ActorConfig;
-use greenroom::core::connections::ConnHooks;
+use greenroom::core::connections::{ConnHandle, ConnHooks};
 use greenroom::core::context::ActorContext;
 use greenroom::error::{Error, ErrorCode, Result};
 use greenroom::ids::ActorId;
@@ -34,7 +34,8 @@ pub const HOOKS: Hooks = Hooks {
 /// The script of any number of actors. Clones are the same script.
 ///
 /// Actions: `echo` answers its arguments, `hold` waits for [`Script::release`],
-/// `set` stores its arguments as the state, `get` answers the state, `sleep`,
+/// `set` stores its arguments as the state, `get` answers the state, `who` the id of the
+/// connection, `shout` broadcasts an event, `leave` disconnects the caller, `sleep`,
 /// `destroy` and `crash` ask for that and answer at once.
 #[derive(Clone, Default)]
 pub struct Script(Arc<Mutex<State>>);
@@ -88,6 +89,21 @@ impl Script {
         let count = released.len();
         for (_, waiting) in released {
             waiting(Ok(()));
+        }
+        count
+    }
+
+    /// Answers what waits under this label with an error, and holds it no longer. Returns
+    /// how many waited.
+    pub fn fail_waiting(&self, label: &str, error: &Error) -> usize {
+        let failed: Vec<_> = {
+            let mut state = self.0.lock();
+            state.held.remove(label);
+            state.waiting.extract_if(.., |(waiting, _)| waiting == label).collect()
+        };
+        let count = failed.len();
+        for (_, waiting) in failed {
+            waiting(Err(error.clone()));
         }
         count
     }
@@ -230,7 +246,9 @@ impl Behavior for Author {
                 self.see("serialize".to_owned());
                 self.script.meet("serialize", move |met| reply.send(met.map(|()| Vec::new())));
             }
-            ActorEvent::Action { call, name, args, .. } => self.act(call, &name, args),
+            ActorEvent::Action { call, name, args, connection, .. } => {
+                self.act(call, &name, args, connection);
+            }
             ActorEvent::Abort(reason) => self.see(format!("abort {}", reason.label())),
             ActorEvent::Stopped(_) => {
                 self.see("stopped".to_owned());
@@ -238,7 +256,16 @@ impl Behavior for Author {
                 drop(self.context.lock().take());
             }
             ActorEvent::Run { reply } => reply.send(Ok(true)),
-            ActorEvent::Connection { reply, .. } => reply.send(Ok(None)),
+            ActorEvent::Connection { hook, connection, reply } => {
+                let label = hook.label();
+                self.see(label.to_owned());
+                if label == "on_connect" {
+                    connection.send("hello", Bytes::from_static(b"1"));
+                }
+                let is_state = label == "create_conn_state";
+                let result = is_state.then(|| Bytes::from_static(b"mine"));
+                self.script.meet(label, move |met| reply.send(met.map(|()| result)));
+            }
             ActorEvent::Committed { .. }
             | ActorEvent::BeginHeld { .. }
             | ActorEvent::CancelCall { .. }
@@ -248,7 +275,7 @@ impl Behavior for Author {
 }
 
 impl Author {
-    fn act(&self, call: CallId, name: &str, args: Bytes) {
+    fn act(&self, call: CallId, name: &str, args: Bytes, connection: Option<ConnHandle>) {
         self.see(format!("{name} {}", String::from_utf8_lossy(&args)).trim_end().to_owned());
         let context = self.context.lock().clone().expect("nothing comes after the end");
         context.begin_call(call);
@@ -269,6 +296,19 @@ impl Author {
                 nothing
             }
             "get" => Ok(context.state()),
+            "who" => Ok(connection.map_or_else(Bytes::new, |connection| {
+                Bytes::copy_from_slice(connection.id().as_str().as_bytes())
+            })),
+            "shout" => {
+                context.broadcast("shout", args);
+                nothing
+            }
+            "leave" => {
+                let connection = connection.expect("called over one");
+                // It begins with the call.
+                drop(connection.disconnect("left"));
+                nothing
+            }
             "sleep" => context.sleep().map(|()| Bytes::new()).map_err(Error::from),
             "destroy" => context.destroy().map(|()| Bytes::new()).map_err(Error::from),
             "crash" => context

@@ -141,7 +141,7 @@ impl Conn {
             cell.line = Line::Open(Arc::clone(&taken.0));
             taken
         };
-        peer.accept();
+        peer.accept(&self.id);
         for event in &held {
             peer.send(event);
         }

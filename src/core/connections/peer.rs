@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::conn::ConnId;
 use super::event::Event;
 
 /// Why a socket is closed: a code of the WebSocket protocol.
@@ -25,7 +26,9 @@ impl CloseCode {
 pub trait Peer: Send + Sync + 'static {
     /// The connection is accepted, durably where that matters. Not called for one that
     /// was accepted by an earlier generation.
-    fn accept(&self) {}
+    fn accept(&self, connection: &ConnId) {
+        let _ = connection;
+    }
 
     /// Sends an event. It is shared among all its receivers.
     fn send(&self, event: &Arc<Event>);

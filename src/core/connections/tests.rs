@@ -13,7 +13,7 @@ use crate::store::{ConnectionOp, RowOp, StoredConnection};
 struct Told(Mutex<Vec<String>>);
 
 impl Peer for Told {
-    fn accept(&self) {
+    fn accept(&self, _: &ConnId) {
         self.0.lock().push("accept".to_owned());
     }
 

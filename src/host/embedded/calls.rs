@@ -6,10 +6,11 @@ use bytes::Bytes;
 
 use super::error::{HostError, check_input};
 use super::table::{Target, Task};
+use super::visit::{Visit, try_accept};
 use super::waiter::{By, Missing, Waiter, Want};
 use super::{EmbeddedHost, EnvironmentId, State};
 use crate::core::behavior::Reply;
-use crate::core::context::{ActorContext, Admission, CallRequest};
+use crate::core::context::{ActorContext, CallRequest};
 use crate::error::Error;
 use crate::ids::{ActorId, ActorKey, ActorName};
 use crate::store::ActorRow;
@@ -72,16 +73,17 @@ impl EmbeddedHost {
     /// [`EmbeddedHost::resolve`] or of its start.
     pub fn call(&self, address: Address, request: CallRequest, environment: EnvironmentId) {
         let Some(live) = self.live(&address) else {
-            return self.submit(address, environment, Want::Call(request));
+            return self.submit(address, environment, Want::Call(Visit::Call(request)));
         };
-        let Err(refused) = live.accept(request) else { return };
-        let (error, request) = *refused;
-        if live.admission() == Admission::Open {
-            return request.reply.send(Err(error));
+        match try_accept(&live, request) {
+            Ok(()) => {}
+            Err((Some(error), request)) => request.reply.send(Err(error)),
+            Err((None, request)) => {
+                let (target, by) = split(address);
+                let waiter = Waiter { by, environment, want: Want::Call(Visit::Call(request)) };
+                self.refused(&live, Some(target), waiter);
+            }
         }
-        let (target, by) = split(address);
-        let waiter = Waiter { by, environment, want: Want::Call(request) };
-        self.refused(&live, Some(target), waiter);
     }
 
     /// The live generation, if a call may go to it past nobody who waits. Costs
@@ -104,7 +106,7 @@ impl EmbeddedHost {
         &self,
         live: &ActorContext,
         target: Option<Target>,
-        waiter: Waiter<CallRequest>,
+        waiter: Waiter<Visit>,
     ) {
         let (id, generation) = (live.actor_id(), live.generation());
         let mut waiter = Some(waiter);
@@ -127,12 +129,7 @@ impl EmbeddedHost {
     }
 
     /// Somebody comes with a wish.
-    pub(super) fn submit(
-        &self,
-        address: Address,
-        environment: EnvironmentId,
-        want: Want<CallRequest>,
-    ) {
+    pub(super) fn submit(&self, address: Address, environment: EnvironmentId, want: Want<Visit>) {
         let input_fits = match &address {
             Address::Key { create: Some(create), .. } => check_input(create.input.as_ref()),
             Address::Key { create: None, .. } | Address::Id(_) => Ok(()),
@@ -157,7 +154,7 @@ impl EmbeddedHost {
 }
 
 /// Whether the host takes this at all.
-fn admit(state: &State, target: &Target, waiter: &Waiter<CallRequest>) -> Result<(), Error> {
+fn admit(state: &State, target: &Target, waiter: &Waiter<Visit>) -> Result<(), Error> {
     if let Some(error) = &state.world.shut_down {
         return Err(error.clone());
     }

@@ -1,6 +1,7 @@
 //! What the host hears: from its actors, of their environments, of its store.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::entry::StoreStanding;
 use super::error::HostError;
@@ -8,11 +9,12 @@ use super::shutdown::close_doors;
 use super::{EmbeddedHost, EnvironmentId};
 use crate::core::actor::lifecycle::{Intent, StopReason};
 use crate::core::behavior::StopOutcome;
+use crate::core::connections::Peer;
 use crate::core::context::ActorContext;
 use crate::core::host::Host;
 use crate::error::Error;
 use crate::ids::Generation;
-use crate::store::{ActorNumber, StoreError};
+use crate::store::{ActorNumber, SocketId, StoreError};
 use crate::time::Duration;
 
 impl Host for EmbeddedHost {
@@ -51,6 +53,10 @@ impl Host for EmbeddedHost {
         }
     }
 
+    fn peer(&self, actor: &ActorContext, socket: SocketId) -> Option<Arc<dyn Peer>> {
+        self.sessions.peer(actor, socket)
+    }
+
     fn stopped(&self, actor: &ActorContext, outcome: StopOutcome) {
         let (id, generation) = (actor.actor_id(), actor.generation());
         let (number, last_alarm) = (actor.identity().number, actor.next_alarm());
@@ -79,6 +85,8 @@ impl Host for EmbeddedHost {
             actor.mark_destruction(false);
         }
         self.departures.notify_waiters();
+        // Behind the entry, which does not know the generation any more.
+        self.sessions.stopped(actor);
         let Some(callers) = callers else { return };
         if let StopOutcome::StartFailed(error) | StopOutcome::Broken(error) = &outcome {
             for caller in callers {
@@ -94,6 +102,7 @@ impl EmbeddedHost {
     pub(super) fn started(&self, actor: &ActorContext) {
         let (id, generation) = (actor.actor_id(), actor.generation());
         self.locked(|state| state.table.change(id, |entry| entry.started(generation)));
+        self.sessions.started(actor);
         self.pump(id);
     }
 

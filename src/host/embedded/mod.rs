@@ -11,7 +11,8 @@
 //!
 //! 1. At most one generation of an actor lives; each has its own number in the
 //!    store's fence, which is revoked at its end.
-//! 2. There is one lock, over [`State`]. Nothing is called out to while it is held.
+//! 2. There is one lock, over [`State`], and that of the [sessions]. Nothing is called out
+//!    to while one is held.
 //! 3. A caller is answered once. One that meets an actor that is starting or
 //!    stopping waits for the generation that is to serve it.
 //! 4. A sleeping actor costs nothing but, for the 1,000 used last
@@ -30,10 +31,12 @@ mod open;
 mod place;
 mod pump;
 mod report;
+pub mod sessions;
 mod shared;
 mod shutdown;
 mod table;
 mod transfer;
+mod visit;
 mod waiter;
 mod waker;
 
@@ -51,13 +54,12 @@ pub use self::leave::Departure;
 pub use self::open::OpenOptions;
 use self::place::Places;
 pub use self::report::{ActorReport, Listed};
+use self::sessions::Register;
 pub use self::shutdown::{NotDrained, ShutdownReport};
 use self::table::Table;
-use self::waiter::Refusable;
 use crate::core::behavior::BehaviorFactory;
-use crate::core::context::{ActorContext, CallRequest};
+use crate::core::context::ActorContext;
 use crate::core::runtime::Runtime;
-use crate::error::Error;
 use crate::ids::{ActorName, Generation};
 use crate::store::{Mishaps, SharedStore};
 
@@ -95,6 +97,9 @@ pub struct EmbeddedHost {
     quiet: Notify,
     /// Told of each generation that ended.
     departures: Notify,
+    /// The clients that outlive sleeps of their actors. It has a lock of its own, which is
+    /// never held with that of the state.
+    sessions: Register,
     /// Has the task of the alarms look again.
     alarm_changed: Arc<Notify>,
     /// What the shutdown reports; `None` until it has ended.
@@ -198,12 +203,6 @@ impl fmt::Debug for EmbeddedHost {
 impl Live for ActorContext {
     fn generation(&self) -> Generation {
         Self::generation(self)
-    }
-}
-
-impl Refusable for CallRequest {
-    fn refuse(self, error: Error) {
-        self.reply.send(Err(error));
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::alarms::Alarms;
 use super::entry::{StoreStanding, World};
 use super::place::Places;
+use super::sessions::Register;
 use super::shared::{self, Claim, Claimed};
 use super::table::Table;
 use super::{EmbeddedHost, EnvironmentId, REMEMBERED, State, waker};
@@ -183,6 +184,7 @@ async fn open_store(
         }),
         quiet: Notify::new(),
         departures: Notify::new(),
+        sessions: Register::default(),
         alarm_changed: Arc::default(),
         ended: watch::Sender::new(None),
     });

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::entry::{Refused, Step};
 use super::error::HostError;
-use super::table::{Look, Seen, Target, Task, Waiter};
-use super::waiter::Want;
+use super::table::{Look, Seen, Target, Task};
+use super::visit::Visit;
 use super::{EmbeddedHost, EnvironmentId};
 use crate::core::actor::lifecycle::StopReason;
 use crate::core::behavior::BehaviorFactory;
-use crate::core::context::{ActorContext, ActorParts, Admission};
+use crate::core::context::{ActorContext, ActorParts};
 use crate::core::host::Host;
 use crate::core::identity::Identity;
 use crate::core::spawner::panic_text;
@@ -65,7 +65,7 @@ impl EmbeddedHost {
         }
     }
 
-    fn take_step(&self, step: Step<ActorContext, super::CallRequest>, row: &Arc<ActorRow>) {
+    fn take_step(&self, step: Step<ActorContext, Visit>, row: &Arc<ActorRow>) {
         match step {
             Step::Open(wish) => self.open_generation(row, wish),
             Step::Accept(live, waiter) => self.offer(&live, waiter),
@@ -81,20 +81,6 @@ impl EmbeddedHost {
             Step::Refuse(refused, error) => refuse(refused, &error),
             Step::Rest | Step::Vanish(_) => {}
         }
-    }
-
-    fn offer(&self, live: &ActorContext, waiter: Waiter) {
-        let Waiter { by, environment, want } = waiter;
-        let Want::Call(request) = want else {
-            // The entry offers calls only.
-            return Waiter { by, environment, want }.refuse(Error::internal("not a call"));
-        };
-        let Err(refused) = live.accept(request) else { return };
-        let (error, request) = *refused;
-        if live.admission() == Admission::Open {
-            return request.reply.send(Err(error));
-        }
-        self.refused(live, None, Waiter { by, environment, want: Want::Call(request) });
     }
 
     /// Makes a generation and begins its start.
@@ -196,6 +182,7 @@ impl EmbeddedHost {
             if result.is_ok() {
                 // One that slept is destroyed without a generation that would say so.
                 host.alarms_change(|alarms| alarms.destroyed(number));
+                host.sessions.destroyed(id);
             }
             if let Some(last) = &last {
                 last.mark_destruction(result.is_ok());
@@ -282,7 +269,7 @@ fn exists(row: &ActorRow) -> Error {
 }
 
 /// Answers everybody with the error.
-pub(super) fn refuse(refused: Refused<super::CallRequest>, error: &Error) {
+pub(super) fn refuse(refused: Refused<Visit>, error: &Error) {
     for reply in refused.destroyers {
         reply.send(Err(error.clone()));
     }

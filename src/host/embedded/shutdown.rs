@@ -149,6 +149,7 @@ impl EmbeddedHost {
             }
             self.until_quiet(LAST_WORDS).await;
         }
+        self.sessions.shut_down();
         tracing::debug!(label = self.label, at = ?clock.now(), "closing the store");
         self.store.close().await;
         shared::forget(self);

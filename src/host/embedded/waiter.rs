@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::store::ActorRow;
 
 /// Somebody who waits for an actor to be found, started, stopped or deleted.
-/// `C` is a call that is to be accepted by a generation.
+/// `C` is what is wanted of a generation that lives.
 #[derive(Debug)]
 pub(super) struct Waiter<C> {
     /// How the actor was named. Decides what becomes of the waiter when the
@@ -41,7 +41,7 @@ pub(super) enum Missing {
 /// What a waiter waits for.
 #[derive(Debug)]
 pub(super) enum Want<C> {
-    /// A generation that accepts the call.
+    /// A generation that takes the visit.
     Call(C),
     /// A generation that lives, for an alarm that is due.
     Wake(Reply<()>),

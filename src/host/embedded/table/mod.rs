@@ -30,15 +30,16 @@ use self::lookup::Lookup;
 use self::slots::Slots;
 use super::entry::{self, Farewell, Step, World};
 use super::error::HostError;
+use super::visit::Visit;
 use super::waiter::{By, Want};
 use crate::core::behavior::Reply;
-use crate::core::context::{ActorContext, CallRequest};
+use crate::core::context::ActorContext;
 use crate::error::Error;
 use crate::ids::{ActorId, ActorKey, ActorName};
 use crate::store::ActorRow;
 
-pub(super) type Entry = entry::Entry<ActorContext, CallRequest>;
-pub(super) type Waiter = super::waiter::Waiter<CallRequest>;
+pub(super) type Entry = entry::Entry<ActorContext, Visit>;
+pub(super) type Waiter = super::waiter::Waiter<Visit>;
 
 /// All actors that the host knows.
 #[derive(Debug)]
@@ -153,11 +154,7 @@ impl Table {
     }
 
     /// The next step of an entry whose pump the caller holds.
-    pub(super) fn step(
-        &mut self,
-        id: ActorId,
-        world: &World,
-    ) -> Option<Step<ActorContext, CallRequest>> {
+    pub(super) fn step(&mut self, id: ActorId, world: &World) -> Option<Step<ActorContext, Visit>> {
         self.change(id, |entry| entry.step(world))
     }
 
@@ -177,12 +174,7 @@ impl Table {
     }
 
     /// Forgets an actor that is gone, and says what becomes of those who waited.
-    pub(super) fn bury(
-        &mut self,
-        id: ActorId,
-        farewell: Farewell<CallRequest>,
-        tasks: &mut Vec<Task>,
-    ) {
+    pub(super) fn bury(&mut self, id: ActorId, farewell: Farewell<Visit>, tasks: &mut Vec<Task>) {
         let Some(index) = self.index(id) else { return };
         let row = Arc::clone(self.slots.remove(index).row());
         self.by_id.remove(&id);
