@@ -1,8 +1,7 @@
 //! Requests for an actor (§4, §6.4, §6.5).
 //!
 //! Calls wake the actor, and wait within the host until it can take them. Connections,
-//! raw requests, messages for queues and the inspector are not served: the first two need
-//! what the core has no part for.
+//! messages for queues and the inspector are not served.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,10 +12,11 @@ use axum::response::Response;
 use bytes::Bytes;
 
 use super::Shared;
-use super::answer::{Answer, Failure, add, body, empty, json};
+use super::answer::{Answer, Failure, add, body as body_of, json};
 use super::body::{Read, read};
 use super::error::GatewayError;
 use super::front::text;
+use super::raw::{self, Recipient};
 use crate::core::behavior::{Caller, Reply};
 use crate::core::context::CallRequest;
 use crate::error::{ActorSpecifier, Error};
@@ -75,8 +75,12 @@ pub(super) async fn answer(shared: &Arc<Shared>, target: Target, request: Reques
             must_exist(shared, address).await?;
             Ok(line("This is an actor of greenroom.\n"))
         }
-        // As of an actor whose author does nothing with requests (§4.5).
-        ActorRoute::Request(_) => Ok(empty(StatusCode::NOT_FOUND)),
+        ActorRoute::Request(uri) => {
+            let recipient = Recipient { address, name, uri: &uri };
+            raw::answer(shared, recipient, &head, body)
+                .await
+                .map_err(|error| whose(error, encoding))
+        }
         ActorRoute::Queue(_) | ActorRoute::Inspector(_) | ActorRoute::Metrics => {
             let path = target.path.split('?').next().unwrap_or_default().to_owned();
             Err(by_actor(RouteError::NoActorRoute { path }.into()))
@@ -95,7 +99,7 @@ async fn must_exist(shared: &Shared, address: Address) -> Result<(), Failure> {
 }
 
 fn line(text: &'static str) -> Response {
-    body(StatusCode::OK, "text/plain; charset=utf-8", text.into())
+    body_of(StatusCode::OK, "text/plain; charset=utf-8", text.into())
 }
 
 /// An error of a call, as the word of the actor if it names one: the gateway's own is JSON,
@@ -199,7 +203,7 @@ fn respond(output: Bytes, encoding: Encoding, limits: Limits) -> Result<Response
         .map_err(|error| Error::internal(format_args!("what the action returned: {error}")))?;
     let bytes = ActionResponse { output }.encode(encoding)?;
     limits.check_outgoing(bytes.len())?;
-    Ok(body(StatusCode::OK, encoding.content_type(), bytes))
+    Ok(body_of(StatusCode::OK, encoding.content_type(), bytes))
 }
 
 impl Shared {

@@ -36,6 +36,24 @@ pub enum GatewayError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A body is longer than any may be.
+    #[error("the body is longer than {limit} bytes")]
+    BodyTooLong {
+        /// The most bytes.
+        limit: usize,
+    },
+    /// Nobody reads the answer any more, or it has ended.
+    #[error("the answer has ended, or its client has gone")]
+    AnswerEnded,
+    /// What the author's side wrote of an answer is not all of it.
+    #[error("the answer was broken off")]
+    AnswerBroken,
+    /// What the author's side answered is no answer of HTTP.
+    #[error("the answer of the actor cannot be sent: {reason}")]
+    AnswerInvalid {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// No actor can have this id.
     #[error("there is no actor with the id `{id}`")]
     NoSuchId {
@@ -54,6 +72,10 @@ impl Coded for GatewayError {
             Self::Unusable { .. } => ("gateway", "address_unusable"),
             Self::BodyTimeout { .. } => ("guard", "request_timeout"),
             Self::BodyBroken { .. } => ("actor", "invalid_request"),
+            Self::BodyTooLong { .. } => ("guard", "invalid_request_body"),
+            Self::AnswerEnded => ("gateway", "answer_ended"),
+            Self::AnswerBroken => ("gateway", "answer_broken"),
+            Self::AnswerInvalid { .. } => ("gateway", "answer_invalid"),
             Self::NoSuchId { .. } => ("actor", "not_found"),
             Self::NoSuchAction => ("actor", "action_not_found"),
         };
@@ -70,12 +92,16 @@ impl Coded for GatewayError {
         }
     }
 
-    /// A client may read what is wrong with its own request; the first two are not told to
-    /// clients.
+    /// A client may read what is wrong with its own request, and nothing else.
     fn public_status(&self) -> Option<u16> {
         Some(match self {
-            Self::TokenNeeded { .. } | Self::Unusable { .. } => return None,
+            Self::TokenNeeded { .. }
+            | Self::Unusable { .. }
+            | Self::AnswerEnded
+            | Self::AnswerBroken
+            | Self::AnswerInvalid { .. } => return None,
             Self::BodyTimeout { .. } => 504,
+            Self::BodyTooLong { .. } => 413,
             Self::BodyBroken { .. } => 400,
             Self::NoSuchId { .. } | Self::NoSuchAction => 404,
         })

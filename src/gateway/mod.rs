@@ -41,19 +41,23 @@
 mod actor;
 mod admission;
 mod answer;
+mod bodies;
 mod body;
 mod error;
 mod front;
 mod manager;
 mod options;
+mod raw;
 mod server;
 mod socket;
 mod timer;
 
 use std::sync::Arc;
 
+pub use self::bodies::{Exchange, MAX_BODY};
 pub use self::error::GatewayError;
 pub use self::options::{Bounds, GatewayOptions, MAX_CREATE_BODY, Token};
+pub use self::raw::REQUEST;
 pub use self::server::Gateway;
 use crate::host::embedded::EmbeddedHost;
 use crate::time::Clock;

@@ -70,6 +70,8 @@ pub struct JsActorConfig {
     pub enable_actor_runtime_socket: Option<bool>,
     pub has_state: Option<bool>,
     pub can_hibernate_websocket: Option<bool>,
+    /// Whether a raw request has a connection of its own, with its hooks. Without it, no.
+    pub connects_requests: Option<bool>,
     /// When answers leave: `reply` once what they may reveal is durable,
     /// `interval` at once. Without it, `interval`.
     #[napi(ts_type = "'reply' | 'interval'")]
@@ -219,6 +221,7 @@ fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
         enable_actor_runtime_socket: given.enable_actor_runtime_socket,
         has_state: given.has_state,
         can_hibernate_websocket: given.can_hibernate_websocket,
+        connects_requests: given.connects_requests,
         durability: Some(durability),
         restarts_run: Some(given.restarts_run.unwrap_or(false)),
         state_save_interval_ms: given.state_save_interval_ms,

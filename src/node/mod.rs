@@ -23,6 +23,7 @@ mod clock;
 mod context;
 mod env;
 mod error;
+mod exchange;
 mod factory;
 mod gateway;
 mod guard;

@@ -19,6 +19,7 @@ pub struct ActorConfigInput {
     pub enable_actor_runtime_socket: Option<bool>,
     pub has_state: Option<bool>,
     pub can_hibernate_websocket: Option<bool>,
+    pub connects_requests: Option<bool>,
     pub durability: Option<Durability>,
     pub restarts_run: Option<bool>,
     pub state_save_interval_ms: Option<u32>,
@@ -69,6 +70,7 @@ impl ActorConfig {
                 .enable_actor_runtime_socket
                 .unwrap_or(base.enable_actor_runtime_socket),
             has_state: input.has_state.unwrap_or(base.has_state),
+            connects_requests: input.connects_requests.unwrap_or(base.connects_requests),
             can_hibernate_websocket: input
                 .can_hibernate_websocket
                 .unwrap_or(base.can_hibernate_websocket),

@@ -54,6 +54,9 @@ pub struct ActorConfig {
     pub has_state: bool,
     /// Whether raw sockets outlive a sleep.
     pub can_hibernate_websocket: bool,
+    /// Whether a raw request has a connection of its own, with its hooks. Without, whoever
+    /// answers it connects where that is wanted.
+    pub connects_requests: bool,
     /// When answers may leave.
     pub durability: Durability,
     /// Whether a run handler that failed starts again, after 1 s, doubling to
@@ -133,6 +136,7 @@ impl Default for ActorConfig {
             enable_actor_runtime_socket: false,
             has_state: false,
             can_hibernate_websocket: false,
+            connects_requests: false,
             durability: Durability::Reply,
             restarts_run: true,
             state_save_interval: seconds(1),

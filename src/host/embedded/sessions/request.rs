@@ -78,12 +78,31 @@ impl EmbeddedHost {
         caller: Caller,
         environment: EnvironmentId,
     ) -> RequestOutcome {
+        let (outcome, connection) =
+            self.call_over_new(address, request, name, args, caller, environment).await;
+        if let Some(connection) = connection {
+            end(&connection).await;
+        }
+        outcome
+    }
+
+    /// The same, but the connection that took the call lasts as long as whoever asked keeps
+    /// it.
+    pub async fn call_over_new(
+        &self,
+        address: &Address,
+        request: &SessionRequest,
+        name: String,
+        args: Bytes,
+        caller: Caller,
+        environment: EnvironmentId,
+    ) -> (RequestOutcome, Option<RequestConnection>) {
         let taken_by = Arc::new(OnceLock::new());
-        let result = loop {
+        let (result, connection) = loop {
             let connected = self.connect_for_request(address, request, environment).await;
             let (live, connection) = match connected {
                 Ok(connected) => connected,
-                Err(error) => break Err(error),
+                Err(error) => break (Err(error), None),
             };
             let (reply, answer) = Reply::channel();
             let refused = connection.call(CallRequest {
@@ -99,19 +118,18 @@ impl EmbeddedHost {
                     let mut abandoned = Abandoned { live, call: Some(call) };
                     let result = answer.await;
                     abandoned.call = None;
-                    end(&connection).await;
-                    break result;
+                    break (result, Some(connection));
                 }
                 Err(refused) => refused.0,
             };
             end(&connection).await;
             if !is_closed_to(&live, &refused) {
-                break Err(refused);
+                break (Err(refused), None);
             }
             // It began to end between the hooks and the call.
             self.until_gone(&live).await;
         };
-        RequestOutcome { result, taken_by: taken_by.get().cloned() }
+        (RequestOutcome { result, taken_by: taken_by.get().cloned() }, connection)
     }
 }
 

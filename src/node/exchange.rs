@@ -1,0 +1,101 @@
+//! Bodies that come and go in pieces, as JavaScript reads and writes them.
+//!
+//! An exchange that is over is no error here: its client has gone, and whoever reads or
+//! writes hears that.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use napi::Env;
+use napi::bindgen_prelude::Uint8Array;
+use napi_derive::napi;
+
+use super::context::settle_with;
+use super::env::{self, number};
+use super::error::{invalid_argument, thrown};
+use super::guard::trip;
+use super::hub::Hub;
+use crate::error::Result;
+use crate::gateway::{Exchange, GatewayError};
+
+/// Settles `ticket` with the next piece of what the client sends, or with null at its end.
+#[napi(catch_unwind)]
+pub fn exchange_read(env: &Env, environment: f64, exchange: f64, ticket: f64) -> napi::Result<()> {
+    trip();
+    let hub = hub(env, environment)?;
+    settle_with(&hub, ticket, async move { Ok(find(exchange)?.read().await?) });
+    Ok(())
+}
+
+/// Settles `ticket` when there was room for a piece of the answer.
+#[napi(catch_unwind)]
+pub fn exchange_write(
+    env: &Env,
+    environment: f64,
+    exchange: f64,
+    bytes: Uint8Array,
+    ticket: f64,
+) -> napi::Result<()> {
+    trip();
+    let hub = hub(env, environment)?;
+    let bytes = Bytes::copy_from_slice(&bytes);
+    settle_with(&hub, ticket, async move {
+        find(exchange)?.write(bytes).await?;
+        Ok(None)
+    });
+    Ok(())
+}
+
+/// Settles `ticket` when the end of the answer is on its way.
+#[napi(catch_unwind)]
+pub fn exchange_end(env: &Env, environment: f64, exchange: f64, ticket: f64) -> napi::Result<()> {
+    trip();
+    let hub = hub(env, environment)?;
+    settle_with(&hub, ticket, async move {
+        find(exchange)?.end().await?;
+        Ok(None)
+    });
+    Ok(())
+}
+
+/// Settles `ticket` when the answer has ended or its client has gone.
+#[napi(catch_unwind)]
+pub fn exchange_closed(
+    env: &Env,
+    environment: f64,
+    exchange: f64,
+    ticket: f64,
+) -> napi::Result<()> {
+    trip();
+    let hub = hub(env, environment)?;
+    // Not kept meanwhile, since it is to end with its request.
+    let closed = Exchange::find(number(exchange)).map(|exchange| exchange.gone());
+    settle_with(&hub, ticket, async move {
+        if let Some(closed) = closed {
+            closed.await;
+        }
+        Ok(None)
+    });
+    Ok(())
+}
+
+/// Breaks the answer off, or with `reads` takes no more of what the client sends.
+#[napi(catch_unwind)]
+pub fn exchange_cancel(exchange: f64, reads: bool) {
+    trip();
+    let Some(exchange) = Exchange::find(number(exchange)) else { return };
+    if reads {
+        exchange.cancel();
+    } else {
+        exchange.fail();
+    }
+}
+
+fn hub(env: &Env, environment: f64) -> napi::Result<Arc<Hub>> {
+    env::hub(environment)
+        .ok_or_else(|| thrown(env, invalid_argument("environment", "it is not open")))
+}
+
+fn find(exchange: f64) -> Result<Arc<Exchange>> {
+    Ok(Exchange::find(number(exchange)).ok_or(GatewayError::AnswerEnded)?)
+}
