@@ -305,6 +305,21 @@ export declare function endSleep(actor: number, sleep: number): boolean
  */
 export declare function ensure(host: number, target: string, mode: 'get' | 'getOrCreate' | 'create', input: Uint8Array | null, ticket: number): void
 
+/** Breaks the answer off, or with `reads` takes no more of what the client sends. */
+export declare function exchangeCancel(exchange: number, reads: boolean): void
+
+/** Settles `ticket` when the answer has ended or its client has gone. */
+export declare function exchangeClosed(environment: number, exchange: number, ticket: number): void
+
+/** Settles `ticket` when the end of the answer is on its way. */
+export declare function exchangeEnd(environment: number, exchange: number, ticket: number): void
+
+/** Settles `ticket` with the next piece of what the client sends, or with null at its end. */
+export declare function exchangeRead(environment: number, exchange: number, ticket: number): void
+
+/** Settles `ticket` when there was room for a piece of the answer. */
+export declare function exchangeWrite(environment: number, exchange: number, bytes: Uint8Array, ticket: number): void
+
 /** Has one more of the next commits of a trial fail with `storage/full`. */
 export declare function failNextCommit(id: number): void
 
@@ -348,6 +363,8 @@ export interface JsActorConfig {
   enableActorRuntimeSocket?: boolean
   hasState?: boolean
   canHibernateWebsocket?: boolean
+  /** Whether a raw request has a connection of its own, with its hooks. Without it, no. */
+  connectsRequests?: boolean
   /**
    * When answers leave: `reply` once what they may reveal is durable,
    * `interval` at once. Without it, `interval`.

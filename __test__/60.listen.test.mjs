@@ -157,12 +157,13 @@ describe("the end of a registry", () => {
     const { url, port } = await registry.listen({ port: 0 });
     const idle = connect(port, "127.0.0.1");
     await once(idle, "connect");
+    const closed = once(idle.resume(), "close");
     const waits = call(url, "slow", [], "wait");
     await began.promise;
     const shutdown = registry.shutdown({ deadline: 5_000 });
     go.resolve();
     assert.deepEqual(await waits, { output: "done" });
-    await once(idle.resume(), "close");
+    await closed;
     await shutdown;
     await refused(`${url}/health`);
     await assert.rejects(registry.listen({ port: 0 }), { group: "registry", code: "shut_down" });

@@ -1,10 +1,7 @@
 // Calls over HTTP, as clients make them.
 
-/**
- * Calls an action of an actor, which is made if it is missing; what the answer says, with its status
- * if that is no success.
- */
-export async function call(url, name, key, action, args = [], { token, params } = {}) {
+/** The URL of something within an actor, which is made if it is missing. */
+export function actorUrl(url, name, key, path, { token } = {}) {
   const query = new URLSearchParams({
     "rvt-namespace": "default",
     "rvt-method": "getOrCreate",
@@ -12,7 +9,15 @@ export async function call(url, name, key, action, args = [], { token, params } 
     ...(key.length === 0 ? {} : { "rvt-key": key.join(",") }),
     ...(token === undefined ? {} : { "rvt-token": token }),
   });
-  const response = await fetch(`${url}/gateway/${name}/action/${action}?${query}`, {
+  return `${url}/gateway/${name}/${path}?${query}`;
+}
+
+/**
+ * Calls an action of an actor, which is made if it is missing; what the answer says, with its status
+ * if that is no success.
+ */
+export async function call(url, name, key, action, args = [], { token, params } = {}) {
+  const response = await fetch(actorUrl(url, name, key, `action/${action}`, { token }), {
     method: "POST",
     headers: {
       "content-type": "application/json",

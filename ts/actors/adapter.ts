@@ -20,6 +20,7 @@ import { actionNotFound, forCaller, runAction } from "./action";
 import { Clock } from "./clock";
 import { Context } from "./context";
 import { Live, type Scene } from "./live";
+import { answerRequest, REQUEST } from "./request";
 
 /** Stands before the name of an internal action that the actor itself asks for the ordinary way. */
 export const INTERNAL_MARK = "\u0000";
@@ -57,6 +58,7 @@ function settingsOf(definition: Definition): object {
     ...(options.icon === undefined ? {} : { icon: options.icon }),
     hasState: definition.hasState,
     hasDatabase: hasDatabase(definition),
+    connectsRequests: definition.hook("onRequest") !== undefined,
     warnsOfManualTransactions: definition.database?.warnOnManualTransactions !== false,
     durability: options.durability,
     restartsRun: true,
@@ -218,6 +220,9 @@ function actionsOf(
     const args = decode(payload.args) as SendArguments;
     return encodeAnswer(await runSend(at, call, args, () => new Context(at, call)));
   };
+  if (definition.hook("onRequest") !== undefined) {
+    out[REQUEST] = (_error, payload) => answerRequest(live(payload), callerOf(payload), payload);
+  }
   for (const name of definition.internalActions.keys()) {
     const only = (caller: Caller): Callback => {
       return (_error, payload) => {

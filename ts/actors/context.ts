@@ -161,6 +161,11 @@ export class Context {
     });
   }
 
+  /** Of `onRequest` alone. */
+  get request(): Request | undefined {
+    return this.#call?.request;
+  }
+
   async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     const leaves = mayLeave(this.#live, this.#call);
     if (leaves === undefined) return fetch(input, init);

@@ -33,6 +33,8 @@ export class Call {
   readonly from: Context | undefined;
   /** How many calls wait for each other, this one included. */
   readonly depth: number;
+  /** The request that it answers, if it is one for `onRequest`. Set before the author's function runs. */
+  request: Request | undefined;
   readonly #scope: Scope | undefined;
   #controller: AbortController | undefined;
   #statements: OpenStatements | undefined;

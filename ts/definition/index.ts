@@ -24,6 +24,7 @@ const hooks = [
   "onDestroy",
   "onStateChange",
   "onBeforeActionResponse",
+  "onRequest",
 ] as const;
 
 const keys: Keys = {
@@ -54,7 +55,6 @@ const keys: Keys = {
     "onBeforeConnect",
     "onConnect",
     "onDisconnect",
-    "onRequest",
     "onWebSocket",
   ],
 };

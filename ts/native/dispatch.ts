@@ -17,6 +17,7 @@ import "./sql.js";
 import "./transaction.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { fromRecord, readRecord } from "./errors.js";
+import { Exchange } from "./exchange.js";
 import { flushAtExit } from "./exit.js";
 import { factoryOf, forget } from "./factory.js";
 import {
@@ -70,6 +71,11 @@ export class Dispatch {
     this.#hooks = { native, turns: this.#turns, tickets: this.#tickets };
     this.#environment = native.openEnv(() => this.#called());
     flushAtExit(this.#bags, this.#turns);
+  }
+
+  /** The bodies of a request, by the number that came with it. */
+  exchange(number: number): Exchange {
+    return new Exchange(this.#environment, number, this.#tickets);
   }
 
   /** The number by which Rust knows this environment. */

@@ -33,6 +33,7 @@ export {
   recordOf,
   unbridged,
 } from "./errors.js";
+export type { Exchange } from "./exchange.js";
 export { type Callback, type Callbacks, NapiActorFactory } from "./factory.js";
 export type { ActionPayload, CallerKind, HookPayload } from "./hooks.js";
 export type {

@@ -10,6 +10,7 @@ import type {
   CreateStateContext,
   CreateVarsContext,
   MigrateContext,
+  RequestContext,
 } from "./context";
 import type { QueueConfigs } from "./queue";
 import type { ActionNames } from "./schedule";
@@ -92,6 +93,19 @@ type CallContext<S, V, I, N extends string, Q, DB> = ActionContext<
   ActionNames<NoInfer<N>>
 >;
 
+/** The same of `onRequest`. */
+type AnswerContext<S, V, I, N extends string, Q, DB> = RequestContext<
+  S,
+  unknown,
+  unknown,
+  V,
+  I,
+  DB,
+  unknown,
+  Q,
+  ActionNames<NoInfer<N>>
+>;
+
 /** What is given to `actor()`. */
 export interface ActorConfig<
   S,
@@ -162,6 +176,14 @@ export interface ActorConfig<
     args: unknown[],
     output: Out,
   ) => Out | Promise<Out>;
+  /**
+   * Answers a request over HTTP below `/request` of the actor. Its signal fires when the client goes. The
+   * answer waits for the changes before it, and each piece of a body that comes in pieces does, too.
+   */
+  onRequest?: (
+    c: AnswerContext<S, V, I, N, Q, DB>,
+    request: Request,
+  ) => Response | Promise<Response>;
   /** Queues by name: what `queue()` returns, its options, or the schema of their messages. */
   queues?: Q & QueueConfigs<NoInfer<Q>>;
   /** What callers may ask for. Groups are plain objects. */

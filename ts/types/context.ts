@@ -255,6 +255,32 @@ export interface ActionContext<
   readonly caller: Caller;
 }
 
+/** Of `onRequest`. */
+export interface RequestContext<
+  State = unknown,
+  ConnParams = unknown,
+  ConnState = unknown,
+  Vars = unknown,
+  Input = unknown,
+  Database = unknown,
+  Events = unknown,
+  Queues = unknown,
+  Actions = never,
+> extends ActionContext<
+    State,
+    ConnParams,
+    ConnState,
+    Vars,
+    Input,
+    Database,
+    Events,
+    Queues,
+    Actions
+  > {
+  /** What is answered. */
+  readonly request: Request;
+}
+
 /** The types of an actor, by name, for {@link Context}. */
 export interface ContextTypes {
   state?: unknown;
