@@ -1,9 +1,10 @@
 //! Requests for an actor (§4, §6.4, §6.5).
 //!
-//! Calls wake the actor, and wait within the host until it can take them. Connections,
-//! messages for queues and the inspector are not served.
+//! Calls wake the actor, and wait within the host until it can take them. Each has a
+//! connection of its own, whose hooks run before it and have ended when it is answered.
+//! Messages for queues and the inspector are not served.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -16,10 +17,11 @@ use super::answer::{Answer, Failure, add, body as body_of, json};
 use super::body::{Read, read};
 use super::error::GatewayError;
 use super::front::text;
+use super::head;
 use super::raw::{self, Recipient};
 use crate::core::behavior::{Caller, Reply};
-use crate::core::context::CallRequest;
 use crate::error::{ActorSpecifier, Error};
+use crate::host::embedded::sessions::{RequestOutcome, SessionRequest};
 use crate::host::embedded::{Address, Create, EnvironmentId};
 use crate::ids::{ActorId, ActorName};
 use crate::protocol::http::{ActionRequest, ActionResponse, ActorMetadata, Deployment};
@@ -34,7 +36,12 @@ use crate::store::ActorRow;
 pub(super) const ELSEWHERE: EnvironmentId = EnvironmentId(0);
 
 /// Answers a request for an actor.
-pub(super) async fn answer(shared: &Arc<Shared>, target: Target, request: Request) -> Answer {
+pub(super) async fn answer(
+    shared: &Arc<Shared>,
+    target: Target,
+    request: Request,
+    ray_id: &str,
+) -> Answer {
     let (head, body) = request.into_parts();
     let encoding = Encoding::of_header(text(&head.headers, header::ENCODING));
     let by_actor = |error: Error| Failure { error, origin: Origin::Actor(encoding) };
@@ -44,9 +51,19 @@ pub(super) async fn answer(shared: &Arc<Shared>, target: Target, request: Reques
     match route {
         ActorRoute::Action(action) => {
             let limits = limits(shared, &name);
-            let args = request_of(shared, &head, body, encoding, limits).await;
-            let args = args.map_err(by_actor)?;
-            let (output, actor) = call(shared, address, action, args).await;
+            let request = request_of(shared, &head, body, encoding, limits).await;
+            let (args, params) = request.map_err(by_actor)?;
+            let request = SessionRequest {
+                params: params.cbor().clone(),
+                request: Some(head::of_actor(
+                    &head,
+                    &target.path,
+                    ray_id,
+                    shared.options.token.as_ref(),
+                )),
+                hibernatable: false,
+            };
+            let (output, actor) = call(shared, address, request, action, args).await;
             let output = output.map_err(|error| whose(error, encoding))?;
             let mut response = respond(output, encoding, limits).map_err(|error| {
                 by_actor(match actor.clone() {
@@ -76,7 +93,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, target: Target, request: Reques
             Ok(line("This is an actor of greenroom.\n"))
         }
         ActorRoute::Request(uri) => {
-            let recipient = Recipient { address, name, uri: &uri };
+            let seen = head::of_actor(&head, &uri, ray_id, shared.options.token.as_ref());
+            let recipient = Recipient { address, name, seen };
             raw::answer(shared, recipient, &head, body)
                 .await
                 .map_err(|error| whose(error, encoding))
@@ -159,7 +177,7 @@ async fn request_of(
     body: Body,
     encoding: Encoding,
     limits: Limits,
-) -> Result<Bytes, Error> {
+) -> Result<(Bytes, Payload), Error> {
     let patience = shared.options.bounds.body_timeout;
     let bytes = match read(body, limits.incoming, shared.clock(), patience).await? {
         Read::Whole(bytes) => bytes,
@@ -168,15 +186,15 @@ async fn request_of(
         }
     };
     let request = ActionRequest::decode(encoding, bytes)?;
-    // Refused where they cannot be read, as if the connection that they are for were made.
-    header::params(head.headers.get(header::PARAMS).map(|value| value.as_bytes()))?;
-    Ok(request.args.cbor().clone())
+    let params = header::params(head.headers.get(header::PARAMS).map(|value| value.as_bytes()))?;
+    Ok((request.args.cbor().clone(), params))
 }
 
 /// What an action comes to, and the generation that took the call, if one did.
 async fn call(
     shared: &Shared,
     address: Address,
+    request: SessionRequest,
     action: String,
     args: Bytes,
 ) -> (Result<Bytes, Error>, Option<ActorSpecifier>) {
@@ -184,18 +202,10 @@ async fn call(
         // What parts of this process say to each other travels under such (invariant 7).
         return (Err(GatewayError::NoSuchAction.into()), None);
     }
-    let (reply, output) = Reply::channel();
-    let taken_by = Arc::new(OnceLock::new());
-    let request = CallRequest {
-        name: action,
-        args,
-        caller: Caller::Client,
-        origin: 0,
-        taken_by: Some(Arc::clone(&taken_by)),
-        reply,
-    };
-    shared.host.call(address, request, ELSEWHERE);
-    (output.await, taken_by.get().cloned())
+    let called =
+        shared.host.call_connected(&address, &request, action, args, Caller::Client, ELSEWHERE);
+    let RequestOutcome { result, taken_by } = called.await;
+    (result, taken_by)
 }
 
 fn respond(output: Bytes, encoding: Encoding, limits: Limits) -> Result<Response, Error> {

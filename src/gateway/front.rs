@@ -39,11 +39,12 @@ pub(super) async fn front(
     let is_refused = admitted.is_err();
     let answer = match admitted {
         Err(error) => Err(Failure::gateway(error)),
-        Ok(()) => {
-            AssertUnwindSafe(answer(&shared, request, next)).catch_unwind().await.unwrap_or_else(
-                |panic| Err(Failure::gateway(Error::internal(panic_text(panic.as_ref())))),
-            )
-        }
+        Ok(()) => AssertUnwindSafe(answer(&shared, request, next, &ray_id))
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|panic| {
+                Err(Failure::gateway(Error::internal(panic_text(panic.as_ref()))))
+            }),
     };
     let failure = match answer {
         Ok(mut response) => response.extensions_mut().remove().ok_or(response),
@@ -60,7 +61,7 @@ pub(super) async fn front(
     response
 }
 
-async fn answer(shared: &Arc<Shared>, request: Request, next: Next) -> Answer {
+async fn answer(shared: &Arc<Shared>, request: Request, next: Next, ray_id: &str) -> Answer {
     let target = routed(&request);
     if request.method() == Method::OPTIONS {
         return Ok(preflight(request.headers(), matches!(target, Ok(None))));
@@ -73,7 +74,7 @@ async fn answer(shared: &Arc<Shared>, request: Request, next: Next) -> Answer {
         authenticate(&shared.options, given).map_err(Failure::gateway)?;
     }
     match target {
-        Some(target) => actor::answer(shared, target, request).await,
+        Some(target) => actor::answer(shared, target, request, ray_id).await,
         None => Ok(next.run(request).await),
     }
 }

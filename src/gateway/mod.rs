@@ -45,6 +45,7 @@ mod bodies;
 mod body;
 mod error;
 mod front;
+mod head;
 mod manager;
 mod options;
 mod raw;

@@ -44,7 +44,7 @@ struct RequestHead<'a> {
     method: &'a str,
     /// The path and the query, without what led to the actor.
     uri: &'a str,
-    headers: Vec<(&'a str, String)>,
+    headers: &'a [(String, String)],
     /// The number of its exchange.
     exchange: u64,
     /// Whether the body comes through that.
@@ -72,11 +72,11 @@ struct RawRequest {
 }
 
 /// Whom a request is for.
-pub(super) struct Recipient<'a> {
+pub(super) struct Recipient {
     pub address: Address,
     pub name: ActorName,
-    /// What the author sees of its URL.
-    pub uri: &'a str,
+    /// What the author sees of its head.
+    pub seen: Arc<SeenHead>,
 }
 
 /// Has the author's side answer a request.
@@ -86,19 +86,19 @@ pub(super) struct Recipient<'a> {
 /// What the author threw, or why nobody was there to answer.
 pub(super) async fn answer(
     shared: &Shared,
-    recipient: Recipient<'_>,
+    recipient: Recipient,
     head: &Parts,
     body: Body,
 ) -> Result<Response, Error> {
-    let Recipient { address, name, uri } = recipient;
+    let Recipient { address, name, seen } = recipient;
     let params = header::params(head.headers.get(header::PARAMS).map(|value| value.as_bytes()))?;
-    let request = RawRequest::take(shared, head, uri, body).await?;
+    let request = RawRequest::take(shared, &seen, body).await?;
     let (action, args) = (REQUEST.to_owned(), request.args.clone());
     let connects = shared.host.config(&name).is_some_and(|config| config.connects_requests);
     let (outcome, connection) = if connects {
         let connect = SessionRequest {
             params: params.cbor().clone(),
-            request: Some(Arc::new(seen(head, uri))),
+            request: Some(seen),
             hibernatable: false,
         };
         let called =
@@ -131,26 +131,13 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-/// How the client came, for the hooks of its connection.
-fn seen(head: &Parts, uri: &str) -> SeenHead {
-    let mut headers: Vec<(String, String)> =
-        headers(head).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    headers.sort();
-    SeenHead { method: head.method.as_str().to_owned(), path: uri.to_owned(), headers }
-}
-
 impl RawRequest {
-    /// Takes a request to `uri` over.
+    /// Takes a request over.
     ///
     /// # Errors
     ///
     /// Those of a body that does not come, or is too long.
-    async fn take(
-        shared: &Shared,
-        head: &Parts,
-        uri: &str,
-        body: Body,
-    ) -> Result<Self, GatewayError> {
+    async fn take(shared: &Shared, seen: &SeenHead, body: Body) -> Result<Self, GatewayError> {
         let hint = body.size_hint();
         if hint.lower() > MAX_BODY as u64 {
             return Err(GatewayError::BodyTooLong { limit: MAX_BODY });
@@ -169,14 +156,14 @@ impl RawRequest {
         let streams = streamed.is_some();
         let (exchange, pieces) = Exchange::begin(streamed, clock.clone(), patience);
         let told = RequestHead {
-            method: head.method.as_str(),
-            uri,
-            headers: headers(head),
+            method: &seen.method,
+            uri: &seen.path,
+            headers: &seen.headers,
             exchange: exchange.number(),
             streams,
         };
         let args = pack(&told, &small)?;
-        let has_no_body = head.method == axum::http::Method::HEAD;
+        let has_no_body = seen.method == "HEAD";
         Ok(Self { args, exchange, pieces, has_no_body })
     }
 
@@ -222,15 +209,7 @@ fn is_of_the_connection(name: &HeaderName) -> bool {
     [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE].contains(name)
 }
 
-/// As the author sees them: each byte above ASCII as the character of its number, as the
-/// Fetch standard has it.
-fn headers(head: &Parts) -> Vec<(&str, String)> {
-    let text =
-        |value: &HeaderValue| value.as_bytes().iter().map(|&byte| char::from(byte)).collect();
-    head.headers.iter().map(|(name, value)| (name.as_str(), text(value))).collect()
-}
-
-/// The other way round.
+/// Each character is a byte, as the Fetch standard has it.
 fn value_of(text: &str) -> Option<HeaderValue> {
     let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
     HeaderValue::from_bytes(&bytes.ok()?).ok()

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use greenroom::core::behavior::Hooks;
 use greenroom::core::config::ActorConfig;
+use greenroom::core::connections::ConnHooks;
 use greenroom::core::spawner::Spawner;
 use greenroom::gateway::{Bounds, Gateway, GatewayOptions};
 use greenroom::host::embedded::{EmbeddedHost, EnvironmentId};
@@ -59,10 +61,16 @@ impl Front {
 
     /// Runs the type with other settings from the next start on.
     pub fn configure(&self, change: impl FnOnce(&mut ActorConfig)) {
+        self.author(ConnHooks::NONE, change);
+    }
+
+    /// Runs the type with these hooks of connections from the next start on.
+    pub fn author(&self, connections: ConnHooks, change: impl FnOnce(&mut ActorConfig)) {
         let mut changed = config();
         change(&mut changed);
         let environment: EnvironmentId = HERE;
-        self.host().register(environment, counter(), self.script().factory(HOOKS, changed));
+        let hooks = Hooks { connections, ..HOOKS };
+        self.host().register(environment, counter(), self.script().factory(hooks, changed));
     }
 
     pub async fn client(&self) -> Client {

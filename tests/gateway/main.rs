@@ -6,6 +6,7 @@ mod bounds;
 mod client;
 mod doors;
 mod fixture;
+mod hooks;
 mod manager;
 #[allow(dead_code, reason = "each test file uses a part of it")]
 #[path = "../host_embedded/place.rs"]

@@ -100,7 +100,7 @@ impl EmbeddedHost {
             match connected.await {
                 Ok(conn) => return Ok((conn, live)),
                 Err(error) if session.is_accepted() || !is_closed_to(&live, &error) => {
-                    return Err(error);
+                    return Err(error.with_actor(live.specifier()));
                 }
                 Err(_) => self.until_gone(&live).await,
             }

@@ -62,7 +62,7 @@ impl EmbeddedHost {
             match connected.await {
                 Ok(conn) => return Ok((live, conn.for_request())),
                 Err(error) if is_closed_to(&live, &error) => self.until_gone(&live).await,
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.with_actor(live.specifier())),
             }
         }
     }
