@@ -129,7 +129,10 @@ fn whose(error: Error, encoding: Encoding) -> Failure {
 }
 
 /// The address of an actor and its type.
-async fn address(shared: &Shared, actor: Addressee) -> Result<(Address, ActorName), Failure> {
+pub(super) async fn address(
+    shared: &Shared,
+    actor: Addressee,
+) -> Result<(Address, ActorName), Failure> {
     match actor {
         Addressee::Id(text) => {
             let id = actor_id(&text).map_err(Failure::gateway)?;

@@ -63,6 +63,30 @@ pub enum GatewayError {
     /// No client can call an action of this name.
     #[error("there is no action with this name, which has a control character")]
     NoSuchAction,
+    /// A client sends more often than it may.
+    #[error("more messages came than the actor takes of one client")]
+    RateLimit,
+    /// An address has as many connections to an actor as it may.
+    #[error("this address has {limit} connections to the actor already")]
+    TooManyFromHere {
+        /// How many it may have.
+        limit: u32,
+    },
+    /// There are as many sockets as there may be.
+    #[error("{limit} sockets are open already")]
+    TooManySockets {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// A client does not take what it is sent.
+    #[error("the client is too far behind what it is sent")]
+    TooSlow,
+    /// An actor did not accept a client in time.
+    #[error("the actor did not accept the connection within {seconds} s")]
+    NotReady {
+        /// How long it was waited for.
+        seconds: u64,
+    },
 }
 
 impl Coded for GatewayError {
@@ -78,6 +102,11 @@ impl Coded for GatewayError {
             Self::AnswerInvalid { .. } => ("gateway", "answer_invalid"),
             Self::NoSuchId { .. } => ("actor", "not_found"),
             Self::NoSuchAction => ("actor", "action_not_found"),
+            Self::RateLimit => ("guard", "rate_limit"),
+            Self::TooManyFromHere { .. } => ("guard", "too_many_connections"),
+            Self::TooManySockets { .. } => ("guard", "service_unavailable"),
+            Self::TooSlow => ("connection", "too_slow"),
+            Self::NotReady { .. } => ("guard", "actor_ready_timeout"),
         };
         ErrorCode::new(group, code)
     }
@@ -104,6 +133,8 @@ impl Coded for GatewayError {
             Self::BodyTooLong { .. } => 413,
             Self::BodyBroken { .. } => 400,
             Self::NoSuchId { .. } | Self::NoSuchAction => 404,
+            Self::RateLimit | Self::TooManyFromHere { .. } | Self::TooSlow => 429,
+            Self::TooManySockets { .. } | Self::NotReady { .. } => 503,
         })
     }
 }

@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 
 use super::admission::{admit, authenticate, bearer};
 use super::answer::{Answer, Failure, add, empty};
-use super::{Shared, actor};
+use super::{Shared, actor, upgrade};
 use crate::core::spawner::panic_text;
 use crate::error::Error;
 use crate::ids::IdSource;
@@ -37,14 +37,17 @@ pub(super) async fn front(
     let origin = text(request.headers(), ORIGIN).map(str::to_owned);
     let admitted = admit(&shared.options, request.uri(), request.headers());
     let is_refused = admitted.is_err();
-    let answer = match admitted {
-        Err(error) => Err(Failure::gateway(error)),
-        Ok(()) => AssertUnwindSafe(answer(&shared, request, next, &ray_id))
-            .catch_unwind()
-            .await
-            .unwrap_or_else(|panic| {
+    let mut request = request;
+    let asked = admitted.clone().map_err(Error::from);
+    let answer = match (upgrade::answer(&shared, &mut request, asked, &ray_id), admitted) {
+        (Some(response), _) => Ok(response),
+        (None, Err(error)) => Err(Failure::gateway(error)),
+        (None, Ok(())) => {
+            let answer = AssertUnwindSafe(answer(&shared, request, next, &ray_id)).catch_unwind();
+            answer.await.unwrap_or_else(|panic| {
                 Err(Failure::gateway(Error::internal(panic_text(panic.as_ref()))))
-            }),
+            })
+        }
     };
     let failure = match answer {
         Ok(mut response) => response.extensions_mut().remove().ok_or(response),

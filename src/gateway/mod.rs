@@ -36,27 +36,37 @@
 //! 9. When it stops, no connection is accepted any more, those between two requests end,
 //!    requests that have begun, be it with a piece of a head, are answered and their
 //!    connections closed. What is still open after the grace period is cut off.
-//! 10. No lock is held here; what requests share does not change.
+//! 10. No lock is held here but for counts and for handing over; what requests share does
+//!     not change otherwise.
+//! 11. A request for a socket is never refused over HTTP: the socket opens, and is closed
+//!     with the reason. It is served by the task of its connection (`connect`).
 
 mod actor;
 mod admission;
 mod answer;
 mod bodies;
 mod body;
+mod connect;
 mod error;
 mod front;
 mod head;
+mod limits;
 mod manager;
 mod options;
 mod raw;
 mod server;
 mod socket;
 mod timer;
+mod upgrade;
+mod web_socket;
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 pub use self::bodies::{Exchange, MAX_BODY};
 pub use self::error::GatewayError;
+use self::limits::Addresses;
 pub use self::options::{Bounds, GatewayOptions, MAX_CREATE_BODY, Token};
 pub use self::raw::REQUEST;
 pub use self::server::Gateway;
@@ -66,11 +76,15 @@ use crate::time::Clock;
 /// The version that clients are told.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What all requests share; nothing in it changes (invariant 10).
+/// What all requests share; nothing in it changes but what is counted (invariant 10).
 #[derive(Debug)]
 struct Shared {
     host: Arc<EmbeddedHost>,
     options: GatewayOptions,
+    /// How many sockets there may still be.
+    sockets: Arc<Semaphore>,
+    /// Who has how many of them.
+    addresses: Addresses,
 }
 
 impl Shared {

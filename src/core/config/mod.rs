@@ -6,12 +6,14 @@
 //! 2. What was given is kept as it is: nothing is clamped.
 //! 3. A host can only shorten the grace period, never extend it.
 
+mod client_limits;
 mod input;
 mod inspector_tab;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+pub use self::client_limits::ClientLimits;
 pub use self::input::ActorConfigInput;
 pub use self::inspector_tab::{BUILT_IN_TABS, InspectorTab};
 use crate::core::queue::QueuePolicy;
@@ -57,6 +59,10 @@ pub struct ActorConfig {
     /// Whether a raw request has a connection of its own, with its hooks. Without, whoever
     /// answers it connects where that is wanted.
     pub connects_requests: bool,
+    /// Whether connections of clients that speak the protocol outlive sleeps of the actor.
+    pub hibernates_connections: bool,
+    /// What one client may do.
+    pub client_limits: ClientLimits,
     /// When answers may leave.
     pub durability: Durability,
     /// Whether a run handler that failed starts again, after 1 s, doubling to
@@ -137,6 +143,8 @@ impl Default for ActorConfig {
             has_state: false,
             can_hibernate_websocket: false,
             connects_requests: false,
+            hibernates_connections: true,
+            client_limits: ClientLimits::default(),
             durability: Durability::Reply,
             restarts_run: true,
             state_save_interval: seconds(1),

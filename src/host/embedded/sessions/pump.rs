@@ -138,11 +138,16 @@ impl Shared {
             let added = conn.subscribe(&event).await;
             (event, added)
         });
+        let Some(host) = self.host.upgrade() else { return Given::Taken };
+        let first = {
+            // The timer of a hook belongs to the runtime, and this may be any thread.
+            let _entered = host.runtime.spawner().handle().enter();
+            (&mut subscribing).now_or_never()
+        };
         // Without a hook it has happened by then.
-        if let Some((event, added)) = (&mut subscribing).now_or_never() {
+        if let Some((event, added)) = first {
             return self.subscribed(joined, event, added, reply);
         }
-        let Some(host) = self.host.upgrade() else { return Given::Taken };
         let (session, joined) = (Arc::clone(self), joined.clone());
         host.runtime.spawner().spawn("subscription", async move {
             let (event, added) = subscribing.await;

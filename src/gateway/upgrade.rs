@@ -1,0 +1,171 @@
+//! Requests that become sockets (§3.1, §3.2, §6.6).
+//!
+//! A client of a WebSocket reads nothing of a refusal over HTTP, so whatever is wrong with
+//! an upgrade, the socket opens and is closed with the reason. What is asked for is put
+//! aside, and done by the task of the connection once HTTP is through with it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use hyper::upgrade::OnUpgrade;
+use parking_lot::Mutex;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+use super::admission::{authenticate, bearer};
+use super::connect::{self, Connect};
+use super::head;
+use super::web_socket::WebSocket;
+use crate::error::Error;
+use crate::protocol::route::{Hints, UpgradeRoute, route};
+use crate::protocol::{Close, Offer};
+
+/// How long messages may be, in bytes, of a client that is refused anyway.
+const MAX_REFUSED: usize = 64 * 1024;
+
+/// What the task of a connection and the requests on it share: what is to follow HTTP, and
+/// where the client is.
+#[derive(Clone)]
+pub(super) struct Line {
+    next: Arc<Mutex<Option<Upgrade>>>,
+    from: IpAddr,
+}
+
+/// A socket that is to be served.
+pub(super) struct Upgrade {
+    socket: OnUpgrade,
+    plan: Result<Plan, Error>,
+    ray_id: String,
+}
+
+/// What is to be done with it.
+enum Plan {
+    Connect(Box<Connect>),
+}
+
+impl Line {
+    pub(super) fn new(from: IpAddr) -> Self {
+        Self { next: Arc::default(), from }
+    }
+
+    /// What follows HTTP, if anything.
+    pub(super) fn take(&self) -> Option<Upgrade> {
+        self.next.lock().take()
+    }
+}
+
+/// Answers a request for a socket; `None` if it is none. `admitted` says whether requests
+/// with this head are answered at all.
+pub(super) fn answer(
+    shared: &Shared,
+    request: &mut Request,
+    admitted: Result<(), Error>,
+    ray_id: &str,
+) -> Option<Response> {
+    let key = key(request)?;
+    let line = request.extensions().get::<Line>().cloned()?;
+    let offer = offer(request.headers());
+    let plan = admitted.and_then(|()| plan(shared, request, &offer, &line, ray_id));
+    let upgrade = Upgrade { socket: hyper::upgrade::on(request), plan, ray_id: ray_id.to_owned() };
+    let before = line.next.lock().replace(upgrade);
+    drop(before);
+
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, HeaderValue::from_str(&key).ok()?);
+    if let Some(selected) = offer.selected() {
+        headers.insert(HeaderName::from_static(Offer::HEADER), HeaderValue::from_static(selected));
+    }
+    Some(response)
+}
+
+/// The answer to the key of an upgrade; `None` of a request that is no upgrade.
+fn key(request: &Request) -> Option<String> {
+    let headers = request.headers();
+    let is_upgrade = request.method() == Method::GET
+        && has_token(headers, &header::UPGRADE, "websocket")
+        && has_token(headers, &header::CONNECTION, "upgrade")
+        && headers.get(header::SEC_WEBSOCKET_VERSION).is_some_and(|version| version == "13");
+    let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| is_upgrade)?;
+    Some(derive_accept_key(key.as_bytes()))
+}
+
+fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|found| found.trim().eq_ignore_ascii_case(token))
+}
+
+fn offer(headers: &HeaderMap) -> Offer {
+    let offers = headers.get_all(Offer::HEADER).iter();
+    Offer::parse(offers.filter_map(|value| value.to_str().ok()))
+}
+
+fn plan(
+    shared: &Shared,
+    request: &Request,
+    offer: &Offer,
+    line: &Line,
+    ray_id: &str,
+) -> Result<Plan, Error> {
+    let uri = request.uri().path_and_query().map_or("/", |uri| uri.as_str());
+    let no_route = |path: &str| {
+        let path = path.split('?').next().unwrap_or_default().to_owned();
+        Error::from(crate::protocol::route::RouteError::NoRoute { path })
+    };
+    let target = route(uri, &Hints::of_upgrade(offer))?.ok_or_else(|| no_route(uri))?;
+    let given = target.token.as_deref().or_else(|| bearer(request.headers()));
+    authenticate(&shared.options, given)?;
+    match UpgradeRoute::parse(&target.path) {
+        UpgradeRoute::Connect => {}
+        UpgradeRoute::Inspector | UpgradeRoute::Raw => return Err(no_route(&target.path)),
+    }
+    let (mut parts, ()) = Request::new(()).into_parts();
+    parts.headers = request.headers().clone();
+    Ok(Plan::Connect(Box::new(Connect {
+        encoding: offer.encoding()?,
+        params: offer.params()?,
+        head: head::of_actor(&parts, &target.path, ray_id, shared.options.token.as_ref()),
+        actor: target.actor,
+        from: line.from,
+        ray_id: ray_id.to_owned(),
+    })))
+}
+
+impl Upgrade {
+    /// Has it refused.
+    pub(super) fn refused(self, error: impl Into<Error>) -> Self {
+        Self { plan: Err(error.into()), ..self }
+    }
+
+    /// Serves the socket until it is over.
+    pub(super) async fn serve(self, shared: &Arc<Shared>, closing: &CancellationToken) {
+        let upgraded = match self.socket.await {
+            Ok(upgraded) => upgraded,
+            Err(error) => {
+                // The client went before it read the answer.
+                tracing::debug!(%error, "a connection was not upgraded");
+                return;
+            }
+        };
+        let prepared = match self.plan {
+            Ok(Plan::Connect(plan)) => connect::prepare(shared, *plan).await,
+            Err(error) => Err(error),
+        };
+        let limit = prepared.as_ref().map_or(MAX_REFUSED, |ready| ready.limits.incoming);
+        let Some(socket) = WebSocket::new(upgraded, shared, limit).await else { return };
+        match prepared {
+            Ok(ready) => connect::serve(socket, shared, ready, closing).await,
+            Err(mut error) => {
+                error.ray_id.get_or_insert(self.ray_id);
+                socket.finish(Close::failed(&error)).await;
+            }
+        }
+    }
+}
