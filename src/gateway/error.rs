@@ -78,6 +78,12 @@ pub enum GatewayError {
         /// How many there may be.
         limit: usize,
     },
+    /// There are as many connections as there may be.
+    #[error("{limit} connections are served already")]
+    TooManyConnections {
+        /// How many there may be.
+        limit: usize,
+    },
     /// A client does not take what it is sent.
     #[error("the client is too far behind what it is sent")]
     TooSlow,
@@ -105,6 +111,7 @@ impl Coded for GatewayError {
             Self::RateLimit => ("guard", "rate_limit"),
             Self::TooManyFromHere { .. } => ("guard", "too_many_connections"),
             Self::TooManySockets { .. } => ("guard", "service_unavailable"),
+            Self::TooManyConnections { .. } => ("guard", "service_unavailable"),
             Self::TooSlow => ("connection", "too_slow"),
             Self::NotReady { .. } => ("guard", "actor_ready_timeout"),
         };
@@ -134,7 +141,9 @@ impl Coded for GatewayError {
             Self::BodyBroken { .. } => 400,
             Self::NoSuchId { .. } | Self::NoSuchAction => 404,
             Self::RateLimit | Self::TooManyFromHere { .. } | Self::TooSlow => 429,
-            Self::TooManySockets { .. } | Self::NotReady { .. } => 503,
+            Self::TooManySockets { .. }
+            | Self::TooManyConnections { .. }
+            | Self::NotReady { .. } => 503,
         })
     }
 }

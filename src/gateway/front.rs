@@ -11,10 +11,12 @@ use futures::FutureExt as _;
 
 use super::admission::{admit, authenticate, bearer};
 use super::answer::{Answer, Failure, add, empty};
-use super::{Shared, actor, upgrade};
+use super::{Shared, actor, application, manager, public, upgrade};
+
 use crate::core::spawner::panic_text;
 use crate::error::Error;
 use crate::ids::IdSource;
+use crate::protocol::manager::ManagerError;
 use crate::protocol::route::{Hints, RouteError, Target, route};
 use crate::protocol::{cors, header};
 
@@ -66,18 +68,36 @@ pub(super) async fn front(
 
 async fn answer(shared: &Arc<Shared>, request: Request, next: Next, ray_id: &str) -> Answer {
     let target = routed(&request);
+    let is_for_actor = !matches!(target, Ok(None));
+    let options = &shared.options;
+    if !is_for_actor {
+        if let Some(folder) = &options.public_dir
+            && let Some(file) = public::answer(folder, &request).await
+        {
+            return Ok(file);
+        }
+        if let Some(application) = &options.application
+            && !manager::has(request.uri().path())
+        {
+            let answered = application::answer(shared, application, request, ray_id).await;
+            return answered.map_err(Failure::gateway);
+        }
+    }
     if request.method() == Method::OPTIONS {
-        return Ok(preflight(request.headers(), matches!(target, Ok(None))));
+        return Ok(preflight(request.headers(), !is_for_actor));
     }
     let target = target.map_err(Failure::gateway)?;
-    let is_open = target.is_none() && matches!(request.uri().path(), "/health" | "/metadata");
+    let is_open = !is_for_actor && matches!(request.uri().path(), "/health" | "/metadata");
     if !is_open {
         let named = target.as_ref().and_then(|target| target.token.as_deref());
         let given = named.or_else(|| bearer(request.headers()));
-        authenticate(&shared.options, given).map_err(Failure::gateway)?;
+        authenticate(options, given).map_err(Failure::gateway)?;
     }
     match target {
         Some(target) => actor::answer(shared, target, request, ray_id).await,
+        None if shared.is_unguarded() && manager::manages(request.method(), request.uri()) => {
+            Err(Failure::gateway(ManagerError::Unauthorized))
+        }
         None => Ok(next.run(request).await),
     }
 }
@@ -139,7 +159,7 @@ mod tests {
         let (clock, handle) = (Clock::manual(0).clock(), tokio::runtime::Handle::current());
         let options = OpenOptions::new(StoreLocation::Memory, EnvironmentId(1), clock, handle);
         let host = EmbeddedHost::open(options).await.unwrap();
-        let shared = Arc::new(Shared { host, options: GatewayOptions::default() });
+        let shared = Arc::new(Shared::new(host, GatewayOptions::default(), true));
         let router = Router::new()
             .route("/boom", get(boom))
             .layer(middleware::from_fn_with_state(shared, front));

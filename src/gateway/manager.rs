@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::Uri;
+use axum::http::{Method, Uri};
 use axum::routing::{delete, get, post};
 
 use super::Shared;
@@ -46,6 +46,26 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/actors/{id}/sleep", post(sleep))
         .fallback(nothing_there)
         .method_not_allowed_fallback(nothing_there)
+}
+
+/// Whether a path is one of its own.
+pub(super) fn has(path: &str) -> bool {
+    matches!(path, "/health" | "/metadata" | "/metrics" | "/actors") || path.starts_with("/actors/")
+}
+
+/// Whether a call is for those who manage actors, rather than for their clients, who find
+/// and make them (§6.3).
+pub(super) fn manages(method: &Method, uri: &Uri) -> bool {
+    let finds = || {
+        let query = ActorsQuery::parse(uri.query().unwrap_or_default());
+        query.is_ok_and(|query| !matches!(query.wanted, Wanted::Name { .. }))
+    };
+    match (method, uri.path()) {
+        (_, "/health" | "/metadata") => false,
+        (&Method::GET, "/actors") => !finds(),
+        (&Method::PUT | &Method::POST, "/actors") => false,
+        _ => true,
+    }
 }
 
 async fn nothing_there(uri: Uri) -> Failure {

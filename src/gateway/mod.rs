@@ -38,12 +38,15 @@
 //!    connections closed. What is still open after the grace period is cut off.
 //! 10. No lock is held here but for counts and for handing over; what requests share does
 //!     not change otherwise.
-//! 11. A request for a socket is never refused over HTTP: the socket opens, and is closed
+//! 11. Where it is not known who can reach the gateway, whatever lists, ends or puts to sleep
+//!     actors needs a token: without one nobody may.
+//! 12. A request for a socket is never refused over HTTP: the socket opens, and is closed
 //!     with the reason. It is served by the task of its connection (`connect`).
 
 mod actor;
 mod admission;
 mod answer;
+mod application;
 mod bodies;
 mod body;
 mod connect;
@@ -53,6 +56,7 @@ mod head;
 mod limits;
 mod manager;
 mod options;
+mod public;
 mod raw;
 mod server;
 mod socket;
@@ -64,6 +68,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
+pub use self::application::Application;
 pub use self::bodies::{Exchange, MAX_BODY};
 pub use self::error::GatewayError;
 use self::limits::Addresses;
@@ -85,9 +90,21 @@ struct Shared {
     sockets: Arc<Semaphore>,
     /// Who has how many of them.
     addresses: Addresses,
+    /// Whether it is known who can reach it.
+    has_listener: bool,
 }
 
 impl Shared {
+    fn new(host: Arc<EmbeddedHost>, options: GatewayOptions, has_listener: bool) -> Self {
+        let sockets = Arc::new(Semaphore::new(options.bounds.sockets));
+        Self { host, options, sockets, addresses: Addresses::default(), has_listener }
+    }
+
+    /// Whether nothing keeps anybody out who may be anywhere (invariant 11).
+    fn is_unguarded(&self) -> bool {
+        !self.has_listener && self.options.token.is_none()
+    }
+
     fn clock(&self) -> &Clock {
         self.host.runtime().clock()
     }

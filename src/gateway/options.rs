@@ -2,7 +2,10 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use super::application::Application;
 use crate::ids::MAX_INPUT_LEN;
 use crate::protocol::Disclosure;
 use crate::time::Duration;
@@ -27,6 +30,11 @@ pub struct GatewayOptions {
     pub hosts: Vec<String>,
     /// The only namespace that there is.
     pub namespace: String,
+    /// A folder whose files are served before anything else, to everybody whose requests
+    /// are answered at all.
+    pub public_dir: Option<PathBuf>,
+    /// What answers requests that are for nobody else, without a token.
+    pub application: Option<Arc<dyn Application>>,
     /// How much of an error clients read.
     pub disclosure: Disclosure,
     /// How much, and for how long.
@@ -42,6 +50,8 @@ impl Default for GatewayOptions {
             origins: Vec::new(),
             hosts: Vec::new(),
             namespace: "default".to_owned(),
+            public_dir: None,
+            application: None,
             disclosure: Disclosure::Public,
             bounds: Bounds::default(),
         }

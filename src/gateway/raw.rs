@@ -63,9 +63,9 @@ struct AnswerHead {
 }
 
 /// A request on its way to the author's side.
-struct RawRequest {
+pub(super) struct RawRequest {
     /// What the call takes along.
-    args: Bytes,
+    pub args: Bytes,
     exchange: Arc<Exchange>,
     pieces: Pieces,
     has_no_body: bool,
@@ -137,7 +137,7 @@ impl RawRequest {
     /// # Errors
     ///
     /// Those of a body that does not come, or is too long.
-    async fn take(shared: &Shared, seen: &SeenHead, body: Body) -> Result<Self, GatewayError> {
+    pub async fn take(shared: &Shared, seen: &SeenHead, body: Body) -> Result<Self, GatewayError> {
         let hint = body.size_hint();
         if hint.lower() > MAX_BODY as u64 {
             return Err(GatewayError::BodyTooLong { limit: MAX_BODY });
@@ -172,7 +172,7 @@ impl RawRequest {
     /// # Errors
     ///
     /// [`GatewayError::AnswerInvalid`].
-    fn respond<G: Send + Unpin + 'static>(
+    pub fn respond<G: Send + Unpin + 'static>(
         self,
         answer: &Bytes,
         guard: G,

@@ -5,18 +5,20 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 
+use axum::extract::Request;
+use axum::response::Response;
 use axum::{Router, middleware};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::error::GatewayError;
-use super::limits::Addresses;
 use super::options::GatewayOptions;
 use super::socket::Impatient;
 use super::timer::ClockTimer;
@@ -33,24 +35,26 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A server of HTTP in front of a host. Dropping it cuts everything off.
 #[derive(Debug)]
 pub struct Gateway {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    /// The listener's task and those of the connections (invariant 1).
-    tasks: TaskTracker,
+    address: Option<SocketAddr>,
+    door: Door,
     /// Has connections end after what they are at.
-    closing: CancellationToken,
+    _closing: DropGuard,
     /// Has connections end now.
-    cut_off: CancellationToken,
+    _cut_off: DropGuard,
 }
 
-/// What the listener's task is given.
-struct Accepting {
+/// What serves connections, wherever they come from.
+#[derive(Clone, Debug)]
+struct Door {
     router: Router,
     shared: Arc<Shared>,
+    /// The listener's task and those of the connections (invariant 1).
     tasks: TaskTracker,
     closing: CancellationToken,
     cut_off: CancellationToken,
     spawner: Spawner,
+    /// How many requests and connections may be served at a time.
+    places: Arc<Semaphore>,
 }
 
 impl Gateway {
@@ -78,32 +82,78 @@ impl Gateway {
             TcpListener::from_std(listener).map_err(unusable)?
         };
         let address = listener.local_addr().map_err(unusable)?;
-        let sockets = Arc::new(Semaphore::new(options.bounds.sockets));
-        let shared = Arc::new(Shared { host, options, sockets, addresses: Addresses::default() });
-        let (tasks, closing, cut_off) =
-            (TaskTracker::new(), CancellationToken::new(), CancellationToken::new());
-        let accepting = Accepting {
+        let gateway = Self::new(host, options, spawner, Some(address));
+        let door = gateway.door.clone();
+        let accept = gateway.door.tasks.track_future(door.accept(listener));
+        gateway.door.spawner.spawn("gateway", accept);
+        Ok(gateway)
+    }
+
+    /// One that listens nowhere: somebody else's server hands requests and connections
+    /// over. Who can reach that is not known here, so whatever manages actors needs a token,
+    /// or is refused.
+    pub fn inside(host: Arc<EmbeddedHost>, options: GatewayOptions, spawner: Spawner) -> Self {
+        Self::new(host, options, spawner, None)
+    }
+
+    fn new(
+        host: Arc<EmbeddedHost>,
+        options: GatewayOptions,
+        spawner: Spawner,
+        address: Option<SocketAddr>,
+    ) -> Self {
+        let places = Arc::new(Semaphore::new(options.bounds.connections.max(1)));
+        let shared = Arc::new(Shared::new(host, options, address.is_some()));
+        let (closing, cut_off) = (CancellationToken::new(), CancellationToken::new());
+        let door = Door {
             router: router(&shared),
-            shared: Arc::clone(&shared),
-            tasks: tasks.clone(),
+            shared,
+            tasks: TaskTracker::new(),
             closing: closing.clone(),
             cut_off: cut_off.clone(),
-            spawner: spawner.clone(),
+            spawner,
+            places,
         };
-        let accept = tasks.track_future(accepting.run(listener));
-        spawner.spawn("gateway", accept);
-        Ok(Self { address, shared, tasks, closing, cut_off })
+        Self { address, door, _closing: closing.drop_guard(), _cut_off: cut_off.drop_guard() }
     }
 
     /// Where it listens, with the port that it has got.
-    pub fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// Answers a request of somebody else's server; dropping the future gives it up.
+    pub fn answer(&self, request: Request) -> impl Future<Output = Response> + Send + use<> {
+        let door = self.door.clone();
+        async move {
+            // As a connection waits to be accepted. It is never closed, so there is a place.
+            let _place = Arc::clone(&door.places).acquire_owned().await;
+            let answered = TowerToHyperService::new(door.router).call(request).await;
+            answered.unwrap_or_else(|never| match never {})
+        }
+    }
+
+    /// Serves a connection that somebody else accepted, of a client at `from`.
+    ///
+    /// # Errors
+    ///
+    /// [`GatewayError::TooManyConnections`].
+    pub fn serve(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        from: IpAddr,
+    ) -> Result<(), GatewayError> {
+        let limit = self.door.shared.options.bounds.connections;
+        let place = Arc::clone(&self.door.places).try_acquire_owned();
+        let place = place.map_err(|_| GatewayError::TooManyConnections { limit })?;
+        self.door.serve(stream, from, place);
+        Ok(())
     }
 
     /// Accepts nothing more, and has connections end after what they are at.
     pub fn close(&self) {
-        self.closing.cancel();
-        self.tasks.close();
+        self.door.closing.cancel();
+        self.door.tasks.close();
     }
 
     /// Ends it (invariant 9), and answers when nothing of it is left. A second call
@@ -113,17 +163,10 @@ impl Gateway {
         self.close();
         tokio::select! {
             biased;
-            () = self.tasks.wait() => return,
-            () = self.shared.clock().sleep(grace) => self.cut_off.cancel(),
+            () = self.door.tasks.wait() => return,
+            () = self.door.shared.clock().sleep(grace) => self.door.cut_off.cancel(),
         }
-        self.tasks.wait().await;
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        self.closing.cancel();
-        self.cut_off.cancel();
+        self.door.tasks.wait().await;
     }
 }
 
@@ -133,13 +176,12 @@ fn router(shared: &Arc<Shared>) -> Router {
         .with_state(Arc::clone(shared))
 }
 
-impl Accepting {
-    async fn run(self, listener: TcpListener) {
-        let places = Arc::new(Semaphore::new(self.shared.options.bounds.connections.max(1)));
+impl Door {
+    async fn accept(self, listener: TcpListener) {
         loop {
             // Before the connection is accepted: until then it costs the system alone.
             let accepted = async {
-                let place = Arc::clone(&places).acquire_owned().await;
+                let place = Arc::clone(&self.places).acquire_owned().await;
                 (place, listener.accept().await)
             };
             let (place, accepted) = tokio::select! {
@@ -150,7 +192,13 @@ impl Accepting {
             // It is never closed, so there is one.
             let Ok(place) = place else { return };
             match accepted {
-                Ok((stream, from)) => self.serve(stream, from.ip(), place),
+                Ok((stream, from)) => {
+                    // Answers are whole when they are written: nothing to wait for.
+                    if let Err(error) = stream.set_nodelay(true) {
+                        tracing::debug!(%error, "a socket keeps its delay");
+                    }
+                    self.serve(stream, from.ip(), place);
+                }
                 Err(error) => {
                     tracing::warn!(%error, "no connection can be accepted");
                     tokio::select! {
@@ -164,34 +212,25 @@ impl Accepting {
     }
 
     /// Serves a connection in a task of its own.
-    fn serve(&self, stream: TcpStream, from: IpAddr, place: OwnedSemaphorePermit) {
-        let connection = connection(
-            stream,
-            from,
-            place,
-            self.router.clone(),
-            Arc::clone(&self.shared),
-            self.closing.clone(),
-            self.cut_off.clone(),
-        );
+    fn serve(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        from: IpAddr,
+        place: OwnedSemaphorePermit,
+    ) {
+        let connection = connection(stream, from, place, self.clone());
         let connection = self.tasks.track_future(connection);
         self.spawner.spawn("gateway connection", connection);
     }
 }
 
 async fn connection(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     from: IpAddr,
     place: OwnedSemaphorePermit,
-    router: Router,
-    shared: Arc<Shared>,
-    closing: CancellationToken,
-    cut_off: CancellationToken,
+    door: Door,
 ) {
-    // Answers are whole when they are written, so there is nothing to wait for.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a socket keeps its delay");
-    }
+    let Door { router, shared, closing, cut_off, .. } = door;
     let (clock, bounds) = (shared.clock().clone(), shared.options.bounds);
     let line = Line::new(from);
     let service = service_fn({

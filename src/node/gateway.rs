@@ -104,7 +104,8 @@ pub(super) fn listen(opened: &Opened, opening: u64, asked: ListenArgs) -> Result
     };
     let (id, address) = (next_number(), gateway.address());
     listening.push(Listening { id, opening, home: opened.home, asked, gateway });
-    Ok(json!({ "listener": id, "host": address.ip().to_string(), "port": address.port() }))
+    let (ip, port) = (address.map(|at| at.ip().to_string()), address.map(|at| at.port()));
+    Ok(json!({ "listener": id, "host": ip, "port": port }))
 }
 
 /// Ends one who asked, and with the last one the gateway. Answers when that has ended; at

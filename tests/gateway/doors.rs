@@ -33,7 +33,7 @@ async fn an_address_that_others_reach_is_not_listened_on_without_a_token() {
 #[tokio::test]
 async fn an_address_that_is_taken_is_named() {
     let front = Front::new().await;
-    let address = front.gateway.address();
+    let address = front.gateway.address().expect("it listens");
     let options = GatewayOptions { address, ..GatewayOptions::default() };
 
     let refused =
@@ -72,7 +72,7 @@ async fn a_name_that_was_made_to_lead_here_is_refused() {
 #[tokio::test]
 async fn a_page_of_the_same_origin_is_told_so_with_errors_too() {
     let front = Front::new().await;
-    let host = front.gateway.address().to_string();
+    let host = front.gateway.address().expect("it listens").to_string();
     let origin = format!("http://{host}");
     let headers = [("host", &*host), ("origin", &*origin)];
 

@@ -74,7 +74,7 @@ impl Front {
     }
 
     pub async fn client(&self) -> Client {
-        Client::connect(self.gateway.address()).await
+        Client::connect(self.gateway.address().expect("it listens")).await
     }
 
     /// A request on a connection of its own.

@@ -61,7 +61,7 @@ impl Socket {
 
     pub async fn connecting(front: &Front, encoding: Encoding) -> Self {
         let offer = format!("rivet, rivet_encoding.{}", encoding.name());
-        Self::open(front.gateway.address(), &connect_uri(), &offer).await
+        Self::open(front.gateway.address().expect("it listens"), &connect_uri(), &offer).await
     }
 
     pub async fn send(&mut self, message: Message) {

@@ -282,7 +282,7 @@ async fn an_actor_that_does_not_accept_in_time_is_given_up() {
 async fn without_the_token_or_from_another_page_a_socket_is_closed() {
     let options = GatewayOptions { token: Token::new("t"), ..GatewayOptions::default() };
     let front = Front::with(options).await;
-    let address = front.gateway.address();
+    let address = front.gateway.address().expect("it listens");
     let mut refused = Socket::open(address, &connect_uri(), "rivet").await;
     assert_eq!(reason(refused.end().await), (1011, "api.unauthorized".to_owned()));
     let mut admitted = Socket::open(address, &connect_uri(), "rivet, rivet_token.t").await;
@@ -290,8 +290,13 @@ async fn without_the_token_or_from_another_page_a_socket_is_closed() {
 
     let front = Front::new().await;
     let origin = [("origin", "https://evil.example")];
-    let mut refused =
-        Socket::open_with(front.gateway.address(), &connect_uri(), "rivet", &origin).await;
+    let mut refused = Socket::open_with(
+        front.gateway.address().expect("it listens"),
+        &connect_uri(),
+        "rivet",
+        &origin,
+    )
+    .await;
     assert_eq!(reason(refused.end().await), (1011, "api.forbidden".to_owned()));
     assert_eq!(front.script().alive(), 0);
 }

@@ -162,7 +162,8 @@ async fn what_is_wrong_with_an_upgrade_is_the_reason_of_its_end() {
     ];
 
     for (uri, offer, code, reason) in cases {
-        let mut socket = Socket::open(front.gateway.address(), uri, offer).await;
+        let mut socket =
+            Socket::open(front.gateway.address().expect("it listens"), uri, offer).await;
         let end = socket.end().await;
         assert_eq!(socket.protocol.as_deref(), Some("rivet"));
         let (fault, ray) = end.1.split_once('#').expect("the id of the request");
@@ -185,7 +186,8 @@ async fn all_forms_of_the_url_lead_to_the_actor() {
     ];
 
     for (uri, offer) in cases {
-        let mut socket = Socket::open(front.gateway.address(), &uri, &offer).await;
+        let mut socket =
+            Socket::open(front.gateway.address().expect("it listens"), &uri, &offer).await;
         assert!(matches!(socket.next().await, ToClient::Init { .. }), "{uri}");
         assert_eq!(socket.protocol.is_some(), !offer.is_empty());
     }
@@ -198,7 +200,9 @@ async fn the_parameters_and_the_head_of_the_request_reach_the_connection() {
     let uri = format!("{}&a=b", connect_uri());
     let headers = [("x-mine", "1")];
 
-    let mut socket = Socket::open_with(front.gateway.address(), &uri, offer, &headers).await;
+    let mut socket =
+        Socket::open_with(front.gateway.address().expect("it listens"), &uri, offer, &headers)
+            .await;
     socket.next().await;
 
     let connection = front.script().newest().connections().remove(0);

@@ -56,7 +56,9 @@ async fn connections_without_a_request_end_at_once_and_nobody_listens_any_more()
     front.stop(10 * SECOND).await;
 
     assert!(fresh.is_over().await && used.is_over().await);
-    assert!(within(TcpStream::connect(front.gateway.address())).await.is_err());
+    assert!(
+        within(TcpStream::connect(front.gateway.address().expect("it listens"))).await.is_err()
+    );
 }
 
 #[tokio::test]
