@@ -1,7 +1,7 @@
 //! One connection, as all handles on it share it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -16,7 +16,8 @@ use crate::store::{SocketId, StoredConnection};
 pub struct ConnId(Arc<str>);
 
 impl ConnId {
-    pub(crate) fn new(id: &str) -> Self {
+    /// The id that a text is; whether a connection has it is another question.
+    pub fn new(id: &str) -> Self {
         Self(id.into())
     }
 
@@ -61,7 +62,10 @@ struct Cell {
 /// A connection.
 pub(crate) struct Conn {
     pub(crate) id: ConnId,
-    pub(crate) params: Bytes,
+    /// What the client passed.
+    given: Bytes,
+    /// What `onBeforeConnect` made of it, set before anybody sees the connection.
+    checked: OnceLock<Bytes>,
     pub(crate) request: Option<Arc<RequestHead>>,
     /// Its socket, if it is hibernatable.
     pub(crate) socket: Option<SocketId>,
@@ -74,7 +78,7 @@ impl Conn {
         let ConnectRequest { params, request, peer, socket } = request;
         let line = peer.map_or(Line::None, |peer| Line::Waiting { peer, held: Vec::new() });
         let cell = Mutex::new(Cell { state: Bytes::new(), line });
-        Self { id, params, request, socket, cell }
+        Self { id, given: params, checked: OnceLock::new(), request, socket, cell }
     }
 
     /// One that an earlier generation accepted, with its socket or without.
@@ -87,11 +91,28 @@ impl Conn {
         let line = peer.map_or(Line::Closed, Line::Open);
         Self {
             id: ConnId::new(&stored.id),
-            params: stored.params.clone(),
+            given: stored.params.clone(),
+            checked: OnceLock::new(),
             request: Some(Arc::new(head)),
             socket: Some(stored.socket),
             cell: Mutex::new(Cell { state: stored.state.clone(), line }),
         }
+    }
+
+    /// What the client passed, or what `onBeforeConnect` made of it.
+    pub(crate) fn params(&self) -> &Bytes {
+        self.checked.get().unwrap_or(&self.given)
+    }
+
+    /// Puts what `onBeforeConnect` made of the parameters in their place, once.
+    pub(crate) fn check_params(&self, checked: Bytes) {
+        let first = self.checked.set(checked);
+        debug_assert!(first.is_ok(), "a connection is opened once");
+    }
+
+    /// Whether the client is outside of the process.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.request.is_some()
     }
 
     pub(crate) fn is_hibernatable(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::audience::Audience;
 use super::conn::{Conn, ConnId};
 use super::error::ConnectionError;
 use super::message_index::Arrival;
@@ -86,7 +87,18 @@ impl ActorContext {
     /// Sends an event to all connections that want it, in the order of their ids. An
     /// output: it waits for the changes made before it. `args` are opaque here.
     pub fn broadcast(&self, event: &str, args: Bytes) {
-        self.0.broadcast(event, args);
+        self.0.broadcast(event, args, |_| true);
+    }
+
+    /// The same to the clients within the process only, or to the remote ones only: the
+    /// author's side encodes values differently for the two.
+    pub fn broadcast_to(&self, remote: bool, event: &str, args: Bytes) {
+        self.0.broadcast(event, args, |conn| conn.is_remote() == remote);
+    }
+
+    /// Of which kinds the clients are that a broadcast of this event would reach now.
+    pub fn audience(&self, event: &str) -> Audience {
+        self.0.with_connections(|table| table.audience(event))
     }
 
     /// Disconnects all connections that `which` picks, as [`ConnHandle::disconnect`] does.
@@ -120,9 +132,20 @@ impl ConnHandle {
         &self.conn.id
     }
 
-    /// What the client passed, encoded.
+    /// What the client passed, or what `onBeforeConnect` made of it, encoded.
     pub fn params(&self) -> &Bytes {
-        &self.conn.params
+        self.conn.params()
+    }
+
+    /// Whether the client is outside of the process: it has to be told values in the form
+    /// that its encoding has for them.
+    pub fn is_remote(&self) -> bool {
+        self.conn.is_remote()
+    }
+
+    /// Whether it is one of the actor's, as a part of [`ActorContext::connections`].
+    pub fn is_visible(&self) -> bool {
+        self.actor.with_connections(|table| table.get(self.id()).is_some())
     }
 
     /// How the client came; absent within the process.

@@ -34,6 +34,7 @@
 //! Locks: that of the machine comes before that of a [`Conn`], which covers a few fields
 //! and is never held while anything is called.
 
+mod audience;
 mod conn;
 mod error;
 mod event;
@@ -50,6 +51,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+pub use self::audience::Audience;
 pub(crate) use self::conn::Conn;
 pub use self::conn::ConnId;
 pub use self::error::ConnectionError;
@@ -105,7 +107,7 @@ impl std::fmt::Debug for ConnectRequest {
 /// What the author's side runs for a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnHook {
-    /// Whether the client may connect at all.
+    /// Whether the client may connect at all; a reply takes the place of its parameters.
     BeforeConnect {
         /// How it came.
         request: Option<Arc<RequestHead>>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::audience::Audience;
 use super::conn::{Conn, ConnId};
 use super::error::ConnectionError;
 use super::message_index::{Arrival, later};
@@ -167,6 +168,19 @@ impl Connections {
         self.entries.values().filter(wants).map(|entry| Arc::clone(&entry.conn)).collect()
     }
 
+    /// Of which kinds those are that want to hear an event.
+    pub(crate) fn audience(&self, event: &str) -> Audience {
+        let mut audience = Audience::default();
+        for entry in self.entries.values().filter(|entry| entry.subscriptions.contains(event)) {
+            if entry.conn.is_remote() {
+                audience.remote = true;
+            } else {
+                audience.local = true;
+            }
+        }
+        audience
+    }
+
     /// The names that one wants to hear, in order; none of one that is gone.
     pub(crate) fn subscriptions(&self, id: &ConnId) -> Vec<String> {
         self.entries.get(id).map_or_else(Vec::new, names)
@@ -313,7 +327,7 @@ impl Entry {
         let head = conn.request.as_deref();
         Some(StoredConnection {
             id: conn.id.as_str().to_owned(),
-            params: conn.params.clone(),
+            params: conn.params().clone(),
             state: conn.state(),
             subscriptions: names(self),
             socket: conn.socket?,

@@ -46,7 +46,11 @@ impl Actor {
 
         if hooks.before_connect {
             let hook = ConnHook::BeforeConnect { request: head.clone() };
-            self.connection_hook(&handle, hook, config.on_before_connect_timeout).await?;
+            let checked =
+                self.connection_hook(&handle, hook, config.on_before_connect_timeout).await?;
+            if let Some(params) = checked {
+                conn.check_params(params);
+            }
         }
         if hooks.create_state {
             let hook = ConnHook::CreateState { request: head.clone() };

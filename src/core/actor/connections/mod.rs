@@ -138,12 +138,18 @@ impl Actor {
     }
 
     /// See [`ActorContext::broadcast`](crate::core::context::ActorContext::broadcast).
-    pub(crate) fn broadcast(self: &Arc<Self>, event: &str, args: Bytes) {
+    pub(crate) fn broadcast(
+        self: &Arc<Self>,
+        event: &str,
+        args: Bytes,
+        which: impl Fn(&Conn) -> bool,
+    ) {
         let event_name = event;
         let event = Arc::new(Event::new(event_name, args));
         self.step(|machine, _| {
             let Some(desk) = machine.connections.made() else { return };
-            let to = desk.table.subscribers(event_name);
+            let mut to = desk.table.subscribers(event_name);
+            to.retain(|conn| which(conn));
             if !to.is_empty() {
                 machine.emit(Output::Event { event, to });
             }
