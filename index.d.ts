@@ -11,6 +11,18 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 
 /** One running actor, or one that has stopped. */
 export declare class ActorContext {
+  /** The connections, in the order of their ids. */
+  conns(): Array<ConnHandle>
+  /** Those whose state the next save stores. */
+  dirtyHibernatableConns(): Array<ConnHandle>
+  /** Sends an event with encoded arguments to all clients that want it. */
+  broadcast(name: string, args: Uint8Array): void
+  /** Has a connection stored no more, from the next save on. */
+  queueHibernationRemoval(connId: string): void
+  /** The ids of the connections that the next save removes; it does so by itself. */
+  takePendingHibernationChanges(): Array<string>
+  /** Whether the next save stores or removes a connection. */
+  hasPendingHibernationChanges(): boolean
   /** The id that stays over generations. */
   actorId(): string
   /** The actor's type. */
@@ -62,6 +74,28 @@ export declare class CancellationToken {
   aborted(): boolean
   /** Cancels it. True the first time, false when it was cancelled before. */
   cancel(): boolean
+}
+
+/** One client of an actor, or one that is gone. */
+export declare class ConnHandle {
+  /** The id, kept over sleeps of the actor. */
+  id(): string
+  /** What the client passed, encoded. */
+  params(): Buffer
+  /** The encoded state; empty before there is one. */
+  state(): Buffer
+  /** Replaces the encoded state. Of a hibernatable connection it is stored with the turn. */
+  setState(state: Uint8Array): void
+  /** Whether it outlives a sleep of the actor. */
+  isHibernatable(): boolean
+  /** Whether the client is outside of the process. */
+  isRemote(): boolean
+  /** Whether it is one of the actor's connections. */
+  isVisible(): boolean
+  /** How the client came, as JSON; null within the process. */
+  request(): string | null
+  /** Sends an event with encoded arguments, whether the client wants it or not. */
+  send(name: string, args: Uint8Array): void
 }
 
 /** The types of actors that one program runs. */
@@ -176,6 +210,12 @@ export declare function actorContext(environment: number, actor: number): ActorC
 export declare function admit(actor: number): number
 
 /**
+ * Of which kinds the clients are that a broadcast would reach: bit 0 for those within the
+ * process, bit 1 for remote ones.
+ */
+export declare function audience(actor: number, event: string): number
+
+/**
  * Settles `ticket` with one byte when the generation is over: 1 when the actor is
  * durably destroyed, 0 when it is still there.
  */
@@ -220,6 +260,9 @@ export declare function beginSleep(actor: number, ms: number, ticket: number): n
  */
 export declare function breakGeneration(actor: number, record: Uint8Array): void
 
+/** Sends an event with encoded arguments to all clients of one kind that want it. */
+export declare function broadcastTo(actor: number, remote: boolean, event: string, args: Uint8Array): void
+
 /**
  * The caller of a call that was submitted as cancellable gave up. It is not told the
  * outcome any more; the function, if it has begun, is told.
@@ -256,6 +299,34 @@ export declare function commitRows(actor: number): number
  * bytes, if any, 1 with the record of its error. False when nobody waited.
  */
 export declare function complete(actor: number, ticket: number, status: number, bytes?: Uint8Array | undefined | null): boolean
+
+/**
+ * Ends a serialisation that was taken with everything that is to be stored: the state, if
+ * it has to be, states of connections by their ids, and which of them are stored no more.
+ * False when nobody waited.
+ */
+export declare function completeSave(actor: number, ticket: number, state: Uint8Array | undefined | null, ids: Array<string>, states: Array<Uint8Array>, removed: Array<string>): boolean
+
+/**
+ * Connects a client that can be told nothing, and settles `ticket` with its id. `request`
+ * is JSON.
+ */
+export declare function connConnect(context: ActorContext, params: Uint8Array, request: string | undefined | null, ticket: number): void
+
+/** Disconnects a client, and settles `ticket` when its `onDisconnect` has ended. */
+export declare function connDisconnect(connection: ConnHandle, reason: string, ticket: number): void
+
+/** A connection of a running generation by its id; null when it has none of that id. */
+export declare function connection(environment: number, actor: number, id: string): ConnHandle | null
+
+/** The ids of the connections of a running generation, in order. */
+export declare function connectionIds(actor: number): Array<string>
+
+/** The connection of a call that was taken and is not answered; null for none. */
+export declare function connectionOfCall(environment: number, actor: number, call: number): ConnHandle | null
+
+/** The connection of a hook that was taken and is not answered; null for none. */
+export declare function connectionOfHook(environment: number, actor: number, ticket: number): ConnHandle | null
 
 /**
  * Has the next commit of a trial meet its end, and settles `ticket` then: whoever hears
@@ -389,6 +460,7 @@ export interface JsActorConfig {
   sleepGracePeriodMs?: number
   connectionLivenessTimeoutMs?: number
   connectionLivenessIntervalMs?: number
+  maxConnections?: number
   maxQueueSize?: number
   queuePolicies?: Array<JsQueuePolicy>
   maxSchedules?: number

@@ -61,7 +61,7 @@ describe("a drain that throws", () => {
 
 describe("a panic", () => {
   /** How each exported item is called; the class `X` for its methods as `X#method`. */
-  const calls = (context) => {
+  const calls = (context, conn) => {
     const { ActorContext, CancellationToken, CoreRegistry, NapiActorFactory } = native;
     const kv = context.kv();
     const sql = context.sql();
@@ -71,10 +71,24 @@ describe("a panic", () => {
     const messages = context.queue();
     const message = native.queueMessage(messages, 1, "x", none, 0, 1, true);
     const factory = () => new NapiActorFactory({});
+    const given = {
+      broadcast: ["x", none],
+      queueHibernationRemoval: ["x"],
+      sameActorInstance: [context],
+    };
     return {
       __jobFields: () => native.__jobFields(),
       __plainCommits: () => native.__plainCommits("x", 1, 1, 1),
       actorContext: () => native.actorContext(1, 1),
+      audience: () => native.audience(1, "x"),
+      broadcastTo: () => native.broadcastTo(1, true, "x", none),
+      completeSave: () => native.completeSave(1, 1, none, [], [], []),
+      connConnect: () => native.connConnect(context, none, null, 1),
+      connDisconnect: () => native.connDisconnect(conn, "x", 1),
+      connection: () => native.connection(1, 1, "x"),
+      connectionIds: () => native.connectionIds(1),
+      connectionOfCall: () => native.connectionOfCall(1, 1, 1),
+      connectionOfHook: () => native.connectionOfHook(1, 1, 1),
       admit: () => native.admit(1),
       awaitDestroyed: () => native.awaitDestroyed(context, 1),
       awaitFlushed: () => native.awaitFlushed(context, 1),
@@ -171,6 +185,15 @@ describe("a panic", () => {
       submit: () => native.submit(1, "{}", "a", none, 2, 1, false),
       take: () => native.take(1),
       ActorContext: undefined,
+      ConnHandle: undefined,
+      "ConnHandle#id": () => conn.id(),
+      "ConnHandle#isHibernatable": () => conn.isHibernatable(),
+      "ConnHandle#isRemote": () => conn.isRemote(),
+      "ConnHandle#isVisible": () => conn.isVisible(),
+      "ConnHandle#params": () => conn.params(),
+      "ConnHandle#request": () => conn.request(),
+      "ConnHandle#send": () => conn.send("x", none),
+      "ConnHandle#state": () => conn.state(),
       JsActorStateTransaction: undefined,
       "JsActorStateTransaction#isOpen": () => whole.isOpen(),
       "JsActorStateTransaction#kv": () => whole.kv(),
@@ -207,7 +230,7 @@ describe("a panic", () => {
           .filter((name) => name !== "constructor")
           .map((name) => [
             `ActorContext#${name}`,
-            () => context[name](name === "sameActorInstance" ? context : undefined),
+            () => context[name](...(given[name] ?? [])),
           ]),
       ),
     };
@@ -236,7 +259,7 @@ describe("a panic", () => {
     const made = new native.NapiActorFactory({});
     const token = new native.CancellationToken();
     const registry = new native.CoreRegistry();
-    const table = calls(bag.context);
+    const table = calls(bag.context, await bag.context.connectConn(none));
     const names = exported();
 
     for (const name of names) {

@@ -19,7 +19,7 @@ use super::env::next_number;
 use super::error::environment_gone;
 use super::factory::FactoryParts;
 use super::hub::Hub;
-use super::job::Job;
+use super::job::{Job, OverAction};
 use super::{cancel, origin};
 use crate::core::behavior::{ActorEvent, Behavior, BehaviorFactory, CallId, Hooks, call_given_up};
 use crate::core::config::ActorConfig;
@@ -91,7 +91,7 @@ impl Behavior for NodeBehavior {
         {
             return;
         }
-        let Some(job) = self.job(event) else { return };
+        let job = self.job(event);
         if let Err(refused) = self.hub.push(job) {
             refused.refuse();
             let context = self.context.lock().take();
@@ -135,20 +135,27 @@ impl NodeBehavior {
         }
     }
 
-    /// What JavaScript is to do; nothing for hooks of connections, of which the factory
-    /// declares none.
-    fn job(&self, event: ActorEvent) -> Option<Job> {
+    /// What JavaScript is to do.
+    fn job(&self, event: ActorEvent) -> Job {
         let actor = self.actor;
-        Some(match event {
+        match event {
             ActorEvent::Hook { hook, reply } => Job::Hook { actor, hook, reply },
-            ActorEvent::Connection { .. } => return None,
+            ActorEvent::Connection { hook, connection, reply } => {
+                Job::Connection { actor, hook, connection, reply }
+            }
             ActorEvent::Run { reply } => Job::Run { actor, reply },
             ActorEvent::Action { call, name, args, fire: Some(fire), .. } => {
                 Job::Fired { actor, call, name, args, fire: Box::new(fire) }
             }
-            ActorEvent::Action { call, name, args, caller, origin, fire: None, .. } => {
+            ActorEvent::Action { call, name, args, caller, origin, connection, fire: None } => {
                 let origin = origin::ticket_within(self.hub.environment(), origin);
-                Job::Action { actor, call, name, args, caller, origin }
+                match connection {
+                    None => Job::Action { actor, call, name, args, caller, origin },
+                    Some(connection) => {
+                        let action = Box::new(OverAction { call, name, args, caller, origin });
+                        Job::Over { actor, connection, action }
+                    }
+                }
             }
             ActorEvent::BeginHeld { call } => Job::Begin { actor, call },
             ActorEvent::CancelCall { call, timed_out, error } => {
@@ -159,6 +166,6 @@ impl NodeBehavior {
             ActorEvent::Abort(reason) => Job::Abort { actor, reason },
             ActorEvent::DeadlineReached => Job::Deadline { actor },
             ActorEvent::Stopped(outcome) => Job::Stopped { actor, outcome },
-        })
+        }
     }
 }

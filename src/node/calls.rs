@@ -111,6 +111,7 @@ pub fn stored_state(env: &Env, actor: f64) -> napi::Result<Option<BufferSlice<'_
 #[napi(catch_unwind)]
 pub fn finish_call(actor: f64, call: f64, status: u32, bytes: Option<&[u8]>) -> bool {
     trip();
+    env::forget_connection(actor, call);
     let Some(context) = env::context(actor) else { return false };
     let result = outcome(status, bytes).map(Option::unwrap_or_default);
     context.finish_call(CallId(number(call)), result)

@@ -62,9 +62,9 @@ pub struct JsSaveOptions {
 /// One running actor, or one that has stopped.
 #[napi]
 pub struct ActorContext {
-    inner: CoreContext,
+    pub(super) inner: CoreContext,
     number: u64,
-    hub: Arc<Hub>,
+    pub(super) hub: Arc<Hub>,
 }
 
 /// The class instance of a generation; null when it is over or runs elsewhere.

@@ -30,6 +30,7 @@ use super::hub::{Hub, Wake};
 use super::{error, host, log, trial};
 use crate::core::actor::WorkRegion;
 use crate::core::behavior::{Reply, StateDelta};
+use crate::core::connections::ConnHandle;
 use crate::core::context::ActorContext;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -81,12 +82,22 @@ struct Work {
     /// What was taken and waits for an answer, by ticket.
     jobs: HashMap<u64, Pending>,
     regions: HashMap<u64, WorkRegion>,
+    /// Over which connection calls were made that have not ended.
+    calls: HashMap<u64, ConnHandle>,
+}
+
+impl Work {
+    fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.regions.is_empty() && self.calls.is_empty()
+    }
 }
 
 /// A job that JavaScript took.
 pub(super) enum Pending {
     /// A hook.
     Hook(Reply<Option<Bytes>>),
+    /// A hook of a connection, and whose.
+    Connection(Reply<Option<Bytes>>, ConnHandle),
     /// The author's `run`.
     Run(Reply<bool>),
     /// The encoded state.
@@ -97,7 +108,7 @@ impl Pending {
     /// Answers.
     pub(super) fn answer(self, result: crate::error::Result<Option<Bytes>>) {
         match self {
-            Self::Hook(reply) => reply.send(result),
+            Self::Hook(reply) | Self::Connection(reply, _) => reply.send(result),
             // A byte that is zero says that it is to be woken once more.
             Self::Run(reply) => reply.send(result.map(|bytes| bytes.as_deref() != Some(&[0]))),
             Self::Serialize(reply) => {
@@ -201,12 +212,57 @@ pub(super) fn take_region(actor: f64, region: f64) -> Option<WorkRegion> {
     with_work(actor, |work| work.regions.remove(&number(region)))
 }
 
+/// The connection of a hook that JavaScript took and has not answered.
+pub(super) fn connection_of_hook(actor: f64, ticket: f64) -> Option<ConnHandle> {
+    with_work(actor, |work| match work.jobs.get(&number(ticket)) {
+        Some(Pending::Connection(_, connection)) => Some(connection.clone()),
+        _ => None,
+    })
+}
+
+/// Keeps over which connection a call is made until that is answered.
+pub(super) fn keep_connection(actor: u64, call: u64, connection: ConnHandle) {
+    LOCAL.with_borrow_mut(|local| {
+        if let Some(slot) = local.actors.get_mut(&actor) {
+            slot.work.get_or_insert_default().calls.insert(call, connection);
+        }
+    });
+}
+
+/// The connection over which a call was made that is not answered.
+pub(super) fn connection_of_call(actor: f64, call: f64) -> Option<ConnHandle> {
+    with_work(actor, |work| work.calls.get(&number(call)).cloned())
+}
+
+/// A call has ended.
+pub(super) fn forget_connection(actor: f64, call: f64) {
+    drop(with_work(actor, |work| work.calls.remove(&number(call))));
+}
+
+/// Answers a serialisation that JavaScript took; `false` when nobody waits for one.
+pub(super) fn answer_save(actor: f64, ticket: f64, deltas: Vec<StateDelta>) -> bool {
+    let saves = |work: &mut Work| match work.jobs.remove(&number(ticket)) {
+        Some(Pending::Serialize(reply)) => Some(reply),
+        Some(other) => {
+            work.jobs.insert(number(ticket), other);
+            None
+        }
+        None => None,
+    };
+    let reply = with_work(actor, saves);
+    let waits = reply.is_some();
+    if let Some(reply) = reply {
+        reply.send(Ok(deltas));
+    }
+    waits
+}
+
 fn with_work<T>(actor: f64, take: impl FnOnce(&mut Work) -> Option<T>) -> Option<T> {
     LOCAL.with_borrow_mut(|local| {
         let slot = local.actors.get_mut(&number(actor))?;
         let work = slot.work.as_mut()?;
         let taken = take(work);
-        if work.jobs.is_empty() && work.regions.is_empty() {
+        if work.is_empty() {
             slot.work = None;
         }
         taken

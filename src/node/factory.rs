@@ -100,6 +100,7 @@ pub struct JsActorConfig {
     pub sleep_grace_period_ms: Option<u32>,
     pub connection_liveness_timeout_ms: Option<u32>,
     pub connection_liveness_interval_ms: Option<u32>,
+    pub max_connections: Option<u32>,
     pub max_queue_size: Option<u32>,
     pub queue_policies: Option<Vec<JsQueuePolicy>>,
     pub max_schedules: Option<u32>,
@@ -186,8 +187,13 @@ fn hooks(callbacks: &Object<'_>) -> napi::Result<Hooks> {
         destroy: has("onDestroy")?,
         run: has("run")?,
         serialize_state: has("serializeState")? || has("encodeState")?,
-        // Connections do not reach JavaScript.
-        connections: ConnHooks::NONE,
+        connections: ConnHooks {
+            before_connect: has("onBeforeConnect")?,
+            create_state: has("createConnState")?,
+            connect: has("onConnect")?,
+            disconnect: has("onDisconnectFinal")? || has("onDisconnect")?,
+            before_subscribe: has("onBeforeSubscribe")?,
+        },
     })
 }
 
@@ -254,6 +260,7 @@ fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
         sleep_grace_period_ms: given.sleep_grace_period_ms,
         connection_liveness_timeout_ms: given.connection_liveness_timeout_ms,
         connection_liveness_interval_ms: given.connection_liveness_interval_ms,
+        max_connections: given.max_connections,
         max_queue_size: given.max_queue_size,
         queue_policies: given.queue_policies.unwrap_or_default().into_iter().map(policy).collect(),
         max_schedules: given.max_schedules,

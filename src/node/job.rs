@@ -24,6 +24,7 @@ use crate::core::actor::lifecycle::StopReason;
 use crate::core::behavior::{
     CallId, Caller, Hook, Reply, SerializeReason, StateDelta, StopOutcome,
 };
+use crate::core::connections::{ConnHandle, ConnHook};
 use crate::core::context::ActorContext;
 use crate::core::schedule::FireInfo;
 use crate::error::{Error, Result};
@@ -46,6 +47,8 @@ pub(super) const FIELDS: &[(&str, usize)] = &[
     ("FORGOTTEN", 1),
     ("BEGIN", 0),
     ("FIRED", 3),
+    ("CONNECTION", 4),
+    ("OVER", 5),
 ];
 
 /// One thing for JavaScript to do or to know.
@@ -63,6 +66,10 @@ pub(super) enum Job {
     /// Run an action because of a schedule. A kind of its own, so that no other call
     /// has a field more.
     Fired { actor: u64, call: CallId, name: String, args: Bytes, fire: Box<FireInfo> },
+    /// Run a hook of a connection.
+    Connection { actor: u64, hook: ConnHook, connection: ConnHandle, reply: Reply<Option<Bytes>> },
+    /// Run an action that was called over a connection. A kind of its own, as above.
+    Over { actor: u64, connection: ConnHandle, action: Box<OverAction> },
     /// A call that its caller holds may begin.
     Begin { actor: u64, call: CallId },
     /// Nobody waits for an action any more.
@@ -83,6 +90,16 @@ pub(super) enum Job {
     Log(Box<LogLine>),
     /// Nothing runs by a registration of a factory any more, and nothing will.
     Forgotten { factory: u64 },
+}
+
+/// An action that is called over a connection; otherwise as [`Job::Action`].
+#[derive(Debug)]
+pub(super) struct OverAction {
+    pub(super) call: CallId,
+    pub(super) name: String,
+    pub(super) args: Bytes,
+    pub(super) caller: Caller,
+    pub(super) origin: u64,
 }
 
 /// A line of the log.
@@ -107,6 +124,8 @@ impl Job {
             | Self::Run { actor, .. }
             | Self::Action { actor, .. }
             | Self::Fired { actor, .. }
+            | Self::Connection { actor, .. }
+            | Self::Over { actor, .. }
             | Self::Begin { actor, .. }
             | Self::Cancel { actor, .. }
             | Self::Serialize { actor, .. }
@@ -122,12 +141,13 @@ impl Job {
     pub(super) fn refuse(self) {
         let gone = super::error::environment_gone;
         match self {
-            Self::Hook { reply, .. } => reply.send(Err(gone())),
+            Self::Hook { reply, .. } | Self::Connection { reply, .. } => reply.send(Err(gone())),
             Self::Run { reply, .. } => reply.send(Err(gone())),
             Self::Serialize { reply, .. } => reply.send(Err(gone())),
             // Its caller is answered when the generation breaks; the others
             // only tell what nobody is left to hear.
             Self::Action { .. }
+            | Self::Over { .. }
             | Self::Fired { .. }
             | Self::Start { .. }
             | Self::Begin { .. }
@@ -197,6 +217,14 @@ impl Records {
         self.push(value)
     }
 
+    /// A string, or null.
+    pub(super) fn text_or_null(&mut self, value: Option<&str>) -> napi::Result<()> {
+        match value {
+            Some(text) => self.push(text),
+            None => self.push(Null),
+        }
+    }
+
     /// A copy of bytes (invariant 2), or null.
     pub(super) fn bytes(&mut self, value: Option<&Bytes>) -> napi::Result<()> {
         match value {
@@ -264,6 +292,8 @@ pub(super) enum Kind {
     Forgotten,
     Begin,
     Fired,
+    Connection,
+    Over,
 }
 
 /// The number of a caller's kind.
@@ -308,6 +338,8 @@ mod tests {
             Kind::Forgotten,
             Kind::Begin,
             Kind::Fired,
+            Kind::Connection,
+            Kind::Over,
         ];
 
         assert_eq!(kinds.len(), FIELDS.len());

@@ -20,6 +20,7 @@ mod callers;
 mod calls;
 mod cancel;
 mod clock;
+mod connections;
 mod context;
 mod env;
 mod error;

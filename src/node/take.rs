@@ -15,12 +15,14 @@ use napi::bindgen_prelude::{Array, FromNapiValue};
 use napi_derive::napi;
 use serde_json::json;
 
+use super::connections::request_json;
 use super::env::{self, Pending, next_number};
 use super::guard::trip;
 use super::hub::Hub;
-use super::job::{FIELDS, Job, Kind, Records, caller_number};
+use super::job::{FIELDS, Job, Kind, OverAction, Records, caller_number};
 use super::schedule::kind_label;
 use crate::core::behavior::{Hook, SerializeReason, StopOutcome};
+use crate::core::connections::ConnHook;
 use crate::core::identity::Identity;
 use crate::core::schedule::FireInfo;
 use crate::ids::KeyPart;
@@ -98,6 +100,38 @@ fn write(hub: &Arc<Hub>, to: &mut Records, job: Job) -> napi::Result<()> {
             to.text(&name)?;
             to.bytes(Some(&args))?;
             to.text(&fire_info(&fire))
+        }
+        Job::Connection { actor, hook, connection, reply } => {
+            let ticket = next_number();
+            let id = connection.id().clone();
+            if env::keep(actor, ticket, Pending::Connection(reply, connection)).is_err() {
+                return Ok(());
+            }
+            to.begin(Kind::Connection, actor, ticket)?;
+            to.text(hook.label())?;
+            to.text(id.as_str())?;
+            let (request, event) = match &hook {
+                ConnHook::BeforeConnect { request }
+                | ConnHook::CreateState { request }
+                | ConnHook::Connect { request } => (request.as_deref(), None),
+                ConnHook::Disconnect => (None, None),
+                ConnHook::BeforeSubscribe { event } => (None, Some(event.as_str())),
+            };
+            to.text_or_null(request.map(request_json).as_deref())?;
+            to.text_or_null(event)
+        }
+        Job::Over { actor, connection, action } => {
+            let Some(context) = env::context(env::to_js(actor)) else { return Ok(()) };
+            let OverAction { call, name, args, caller, origin } = *action;
+            let id = connection.id().clone();
+            env::keep_connection(actor, call.0, connection);
+            context.begin_call(call);
+            to.begin(Kind::Over, actor, call.0)?;
+            to.text(&name)?;
+            to.bytes(Some(&args))?;
+            to.small(caller_number(caller))?;
+            to.number(origin)?;
+            to.text(id.as_str())
         }
         Job::Begin { actor, call } => {
             let Some(context) = env::context(env::to_js(actor)) else { return Ok(()) };

@@ -7,6 +7,7 @@
 import { setMaxListeners } from "node:events";
 import type { ActorContext } from "../../index.js";
 import * as native from "../../index.js";
+import { Connections } from "./connections.js";
 import {
   type ErrorActor,
   type ErrorRecord,
@@ -33,6 +34,7 @@ export type StopOutcome = "slept" | "destroyed" | "failed" | "broken";
 
 /** What the methods of handles need of their environment. */
 export interface Home {
+  readonly environment: number;
   readonly turns: Turns;
   readonly tickets: Tickets;
 }
@@ -76,6 +78,7 @@ export class ActorBag {
   extension: unknown;
   readonly #instance: (bag: ActorBag) => ActorContext | null;
   #context: ActorContext | undefined;
+  #connections: Connections | undefined;
   #runtimeState: Record<string, unknown> | undefined;
   #abort: AbortController | undefined;
   #aborted: "sleep" | "destroy" | undefined;
@@ -102,6 +105,12 @@ export class ActorBag {
       this.#context = made;
     }
     return this.#context;
+  }
+
+  /** The connections, by their ids. */
+  get connections(): Connections {
+    this.#connections ??= new Connections(this, this.home.environment);
+    return this.#connections;
   }
 
   /** The encoded state as it was last saved or loaded; empty for none. */

@@ -10,19 +10,21 @@ import * as native from "../../index.js";
 import { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 import { now, setImmediate } from "./clockwork.js";
 import { instanceOf } from "./context.js";
+import "./connections.js";
 import "./kv.js";
 import type { FireInfo } from "./schedule.js";
 import "./schedule.js";
 import "./sql.js";
 import "./transaction.js";
 import { BUDGET_MS, Entries } from "./entries.js";
-import { fromRecord, readRecord } from "./errors.js";
+import { encodeRecord, fromRecord, readRecord, recordOf } from "./errors.js";
 import { Exchange } from "./exchange.js";
 import { flushAtExit } from "./exit.js";
 import { factoryOf, forget } from "./factory.js";
 import {
   ActionEntry,
   type CallerKind,
+  ConnectionPayload,
   FiredEntry,
   HookEntry,
   type HookHost,
@@ -68,8 +70,9 @@ export class Dispatch {
 
   constructor() {
     this.#turns = new Turns(native, this.#keepAlive, () => this.#entries.watch());
-    this.#hooks = { native, turns: this.#turns, tickets: this.#tickets };
     this.#environment = native.openEnv(() => this.#called());
+    const [environment, turns, tickets] = [this.#environment, this.#turns, this.#tickets];
+    this.#hooks = { native, environment, turns, tickets };
     flushAtExit(this.#bags, this.#turns);
   }
 
@@ -167,6 +170,32 @@ export class Dispatch {
   /** The state of an actor has changed. */
   changed(bag: ActorBag): void {
     this.#turns.changed(bag);
+  }
+
+  /** Something of an actor has changed that the end of the turn commits beside the state. */
+  wrote(bag: ActorBag): void {
+    this.#turns.wrote(bag);
+  }
+
+  /** What is in an actor's memory can never be stored, because of `thrown`. */
+  breaks(bag: ActorBag, thrown: unknown): void {
+    native.breakGeneration(bag.actor, encodeRecord(recordOf(thrown)));
+  }
+
+  /** Of which kinds the clients are that a broadcast of an actor would reach. */
+  audience(bag: ActorBag, event: string): { readonly local: boolean; readonly remote: boolean } {
+    const kinds = native.audience(bag.actor, event);
+    return { local: (kinds & 1) !== 0, remote: (kinds & 2) !== 0 };
+  }
+
+  /** Sends an event to the clients of one kind that want it. */
+  broadcast(bag: ActorBag, remote: boolean, event: string, args: Uint8Array): void {
+    native.broadcastTo(bag.actor, remote, event, args);
+  }
+
+  /** The ids of an actor's connections. */
+  connectionIds(bag: ActorBag): string[] {
+    return bag.stopped === undefined ? native.connectionIds(bag.actor) : [];
   }
 
   /**
@@ -289,6 +318,22 @@ export class Dispatch {
         this.#keepAlive.hold();
         const ended = () => this.#keepAlive.release();
         this.#entries.push(new FiredEntry(this.#hooks, bag, ticket, name, args, fire, ended));
+        return;
+      }
+      case Kind.CONNECTION: {
+        const [label, id] = [job.text(0), job.text(1)];
+        const conn = bag.connections.ofHook(id, ticket);
+        const payload = new ConnectionPayload(bag, conn, job.textOrNull(2), job.textOrNull(3));
+        this.#entries.push(HookEntry.connection(this.#hooks, bag, ticket, label, payload));
+        return;
+      }
+      case Kind.OVER: {
+        const caller = job.number(2) as CallerKind;
+        const conn = bag.connections.ofCall(job.text(4), ticket);
+        const [name, args, origin] = [job.text(0), job.bytes(1), job.number(3)];
+        this.#entries.push(
+          new ActionEntry(this.#hooks, bag, ticket, name, args, caller, origin, undefined, conn),
+        );
         return;
       }
       case Kind.BEGIN: {

@@ -28,6 +28,13 @@ export interface Callbacks {
   encodeState?: ((bag: ActorBag) => Uint8Array | undefined) | undefined;
   /** Whether the state may have changed without a word: it is encoded to find out wherever it is saved. */
   suspectsState?: ((bag: ActorBag) => boolean) | undefined;
+  onBeforeConnect?: Callback | undefined;
+  createConnState?: Callback | undefined;
+  onConnect?: Callback | undefined;
+  onDisconnectFinal?: Callback | undefined;
+  onBeforeSubscribe?: Callback | undefined;
+  /** Before anything is handed over: states of connections that changed are to be set now. */
+  settleConnections?: ((bag: ActorBag) => void) | undefined;
   [name: string]: unknown;
 }
 

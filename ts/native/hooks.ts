@@ -3,8 +3,9 @@
  * and the encoding of state. Each job is answered exactly once.
  */
 import { setMaxListeners } from "node:events";
-import type { ActorContext, CancellationToken } from "../../index.js";
+import type { ActorContext, CancellationToken, ConnHandle } from "../../index.js";
 import type { ActorBag, Home } from "./bags.js";
+import type { ConnectionRequest } from "./connections.js";
 import type { Entry } from "./entries.js";
 import { encodeRecord, type RivetError, recordOf } from "./errors.js";
 import type { Callback } from "./factory.js";
@@ -18,6 +19,14 @@ import { BROKEN } from "./turns.js";
 export interface AnswerPort {
   complete(actor: number, ticket: number, status: number, bytes?: Uint8Array | null): boolean;
   finishCall(actor: number, call: number, status: number, bytes?: Uint8Array | null): boolean;
+  completeSave(
+    actor: number,
+    ticket: number,
+    state: Uint8Array | null,
+    ids: string[],
+    states: Uint8Array[],
+    removed: string[],
+  ): boolean;
 }
 
 /** What hooks work with. */
@@ -38,7 +47,18 @@ const HOOKS: Readonly<Record<string, string>> = {
   on_before_actor_start: "onBeforeActorStart",
   on_sleep: "onSleep",
   on_destroy: "onDestroy",
+  on_before_connect: "onBeforeConnect",
+  create_conn_state: "createConnState",
+  on_connect: "onConnect",
+  on_disconnect: "onDisconnectFinal",
+  on_before_subscribe: "onBeforeSubscribe",
 };
+
+/** The earlier names of some, under which they may be handed over as well. */
+const EARLIER: Readonly<Record<string, string>> = { onDisconnectFinal: "onDisconnect" };
+
+/** Those of a connection whose result is handed over. */
+const MADE: readonly string[] = ["on_before_connect", "create_conn_state"];
 
 /** What `run` asks for with `false`: that the moment for which it was woken comes once more. */
 const AGAIN = new Uint8Array(1);
@@ -64,6 +84,35 @@ export class HookPayload {
   }
 }
 
+/** The payload of a hook of a connection. */
+export class ConnectionPayload {
+  readonly bag: ActorBag;
+  readonly conn: ConnHandle;
+  /** Whether the client may hear this event; null for other hooks. */
+  readonly eventName: string | null;
+  readonly #request: string | null;
+
+  constructor(bag: ActorBag, conn: ConnHandle, request: string | null, eventName: string | null) {
+    this.bag = bag;
+    this.conn = conn;
+    this.eventName = eventName;
+    this.#request = request;
+  }
+
+  get ctx(): ActorContext {
+    return this.bag.context;
+  }
+
+  get params(): Buffer {
+    return this.conn.params();
+  }
+
+  /** How the client came; undefined within the process. */
+  get request(): ConnectionRequest | undefined {
+    return this.#request === null ? undefined : JSON.parse(this.#request);
+  }
+}
+
 /** Who calls: 0 a client, 1 an actor, 2 code of this process, 3 a schedule. */
 export type CallerKind = 0 | 1 | 2 | 3;
 
@@ -75,7 +124,7 @@ export class HookEntry implements Entry {
   readonly #ticket: number;
   readonly #name: string;
   readonly #payload: () => unknown;
-  readonly #encode: (result: unknown) => Uint8Array | undefined;
+  readonly #encode: (result: unknown) => Uint8Array | SavedParts | undefined;
   /** Whether who waits for the start hears of its failure. */
   readonly #starts: boolean;
 
@@ -85,7 +134,7 @@ export class HookEntry implements Entry {
     ticket: number,
     name: string,
     payload: () => unknown,
-    encode: (result: unknown) => Uint8Array | undefined,
+    encode: (result: unknown) => Uint8Array | SavedParts | undefined,
     starts = false,
   ) {
     this.#host = host;
@@ -117,6 +166,17 @@ export class HookEntry implements Entry {
     return new HookEntry(host, bag, ticket, name, payload, encode, !ENDS.includes(name));
   }
 
+  static connection(
+    host: HookHost,
+    bag: ActorBag,
+    ticket: number,
+    label: string,
+    payload: ConnectionPayload,
+  ) {
+    const encode = (result: unknown) => (MADE.includes(label) ? bytesOf(result) : undefined);
+    return new HookEntry(host, bag, ticket, HOOKS[label] ?? label, () => payload, encode);
+  }
+
   static run(host: HookHost, bag: ActorBag, ticket: number) {
     return new HookEntry(
       host,
@@ -143,7 +203,7 @@ export class HookEntry implements Entry {
           bag.firstState = undefined;
           host.turns.handedOver(bag, state !== undefined);
         }
-        return state;
+        return connectionsOf(result)?.with(state) ?? state;
       },
     );
   }
@@ -155,7 +215,9 @@ export class HookEntry implements Entry {
     }
     let given: unknown;
     try {
-      const callback = this.#bag.factory.callbacks[this.#name] as Callback<unknown> | undefined;
+      const { callbacks } = this.#bag.factory;
+      const written = callbacks[this.#name] ?? callbacks[EARLIER[this.#name] ?? this.#name];
+      const callback = written as Callback<unknown> | undefined;
       given = callback?.(null, this.#payload());
     } catch (thrown) {
       this.#answer(true, thrown);
@@ -170,7 +232,7 @@ export class HookEntry implements Entry {
 
   #answer(failed: boolean, outcome: unknown): void {
     const { native, turns, tickets } = this.#host;
-    let bytes: Uint8Array | undefined;
+    let bytes: Uint8Array | SavedParts | undefined;
     if (!failed) {
       try {
         bytes = this.#encode(outcome);
@@ -185,6 +247,9 @@ export class HookEntry implements Entry {
       if (this.#starts && this.#bag.stopped === undefined)
         record.thrown = tickets.failures.keep(actorId, outcome);
       native.complete(this.#bag.actor, this.#ticket, 1, encodeRecord(record));
+    } else if (bytes instanceof SavedParts) {
+      const { state, ids, states, removed } = bytes;
+      native.completeSave(this.#bag.actor, this.#ticket, state, ids, states, removed);
     } else native.complete(this.#bag.actor, this.#ticket, 0, bytes);
     turns.retry(this.#bag);
   }
@@ -204,6 +269,7 @@ export class SnapshotEntry implements Entry {
   begin(): void {
     const { native, turns } = this.host;
     const { bag } = this;
+    bag.factory.callbacks.settleConnections?.(bag);
     let last = false;
     if (!this.inspector && bag.abortReason !== undefined && !bag.firstState) {
       const commit = turns.pushStopping(bag);
@@ -261,13 +327,14 @@ export class ActionEntry implements Entry, OpenCall {
     caller: CallerKind,
     origin: number,
     fire?: FireInfo,
+    conn?: ConnHandle,
   ) {
     this.#host = host;
     this.#bag = bag;
     this.#call = call;
     this.#name = name;
     this.#origin = origin;
-    this.#payload = new ActionPayload(bag, args, caller, fire);
+    this.#payload = new ActionPayload(bag, args, caller, fire, conn ?? null);
     bag.open.set(call, this);
   }
 
@@ -381,16 +448,23 @@ export class ActionPayload {
   readonly bag: ActorBag;
   readonly args: Uint8Array;
   readonly caller: CallerKind;
-  /** Set for a call through a connection. */
-  readonly conn = null;
+  /** Set for a call over a connection. */
+  readonly conn: ConnHandle | null;
   /** Set for a call of a schedule. */
   readonly scheduledFire: FireInfo | undefined;
   cancelled = false;
   #abort: AbortController | undefined;
   #token: CancellationToken | undefined;
 
-  constructor(bag: ActorBag, args: Uint8Array, caller: CallerKind, fire: FireInfo | undefined) {
+  constructor(
+    bag: ActorBag,
+    args: Uint8Array,
+    caller: CallerKind,
+    fire: FireInfo | undefined,
+    conn: ConnHandle | null,
+  ) {
     this.bag = bag;
+    this.conn = conn;
     this.args = args;
     this.caller = caller;
     this.scheduledFire = fire;
@@ -443,6 +517,34 @@ function bytesOf(result: unknown): Uint8Array | undefined {
   if (result === undefined || result === null) return undefined;
   if (result instanceof Uint8Array) return result;
   throw new TypeError(`expected encoded bytes or nothing, not ${typeof result}`);
+}
+
+/** What a save stores of connections, beside the state. */
+class SavedParts {
+  state: Uint8Array | null = null;
+
+  constructor(
+    readonly ids: string[],
+    readonly states: Uint8Array[],
+    readonly removed: string[],
+  ) {}
+
+  with(state: Uint8Array | undefined): this {
+    this.state = state ?? null;
+    return this;
+  }
+}
+
+/** What `serializeState` gives back of connections; undefined for nothing. */
+function connectionsOf(result: unknown): SavedParts | undefined {
+  const { connHibernation = [], connHibernationRemoved = [] } = (result ?? {}) as {
+    connHibernation?: readonly { connId: string; bytes: unknown }[];
+    connHibernationRemoved?: readonly string[];
+  };
+  if (connHibernation.length === 0 && connHibernationRemoved.length === 0) return undefined;
+  const ids = connHibernation.map(({ connId }) => String(connId));
+  const states = connHibernation.map(({ bytes }) => bytesOf(bytes) ?? new Uint8Array(0));
+  return new SavedParts(ids, states, connHibernationRemoved.map(String));
 }
 
 /** The state within what `serializeState` gives back. */

@@ -11,6 +11,7 @@ import { once } from "./once.js";
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
 export {
   ActorContext,
+  type ConnHandle,
   type JsActorStateTransaction,
   type JsNativeDatabase,
   type JsSqliteTransaction,

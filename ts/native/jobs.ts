@@ -23,6 +23,8 @@ export const Kind = {
   FORGOTTEN: 13,
   BEGIN: 14,
   FIRED: 15,
+  CONNECTION: 16,
+  OVER: 17,
 } as const;
 
 export type Kind = (typeof Kind)[keyof typeof Kind];
@@ -44,6 +46,8 @@ export const FIELDS: Readonly<Record<Kind, number>> = {
   [Kind.FORGOTTEN]: 1, // factory
   [Kind.BEGIN]: 0,
   [Kind.FIRED]: 3, // name, arguments, why as JSON
+  [Kind.CONNECTION]: 4, // label, id of the connection, request as JSON or null, event or null
+  [Kind.OVER]: 5, // name, arguments, caller, origin, id of the connection
 };
 
 /** What a place in the buffer of a batch is multiplied with before the length is added. */

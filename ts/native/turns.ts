@@ -100,6 +100,7 @@ export class Turns {
   }
 
   #commit(bag: ActorBag): number {
+    bag.factory.callbacks.settleConnections?.(bag);
     if (bag.factory.callbacks.encodeState === undefined) return this.#commitRows(bag);
     const encoded = this.encode(bag);
     if (encoded === BROKEN) return -1;
