@@ -19,8 +19,12 @@ export function actor<
   N extends string = never,
   Q = Record<never, never>,
   DB = undefined,
+  CP = undefined,
+  CS = undefined,
+  E = Record<never, never>,
+  SP = CP,
 >(
-  config: ActorConfig<S, V, I, In, A, IA, D, N, Q, DB>,
+  config: ActorConfig<S, V, I, In, A, IA, D, N, Q, DB, CP, CS, E, SP>,
 ): ActorDefinition<{
   state: S;
   vars: V;
@@ -30,6 +34,10 @@ export function actor<
   actions: A;
   internalActions: IA;
   queues: Q;
+  connParams: CP;
+  sentParams: SP;
+  connState: CS;
+  events: E;
 }> {
   return defineActor(config);
 }

@@ -6,6 +6,7 @@
  */
 
 export { actor } from "./actor";
+export { event } from "./connections/define";
 export {
   ActorError,
   type ActorSpecifier,

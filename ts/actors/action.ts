@@ -41,6 +41,8 @@ export async function runAction<T>(
       return carry(output);
     };
     const output = await live.during(name, body, call);
+    const told = live.desk?.told();
+    if (told !== undefined) await told;
     const statements = call.endStatements();
     if (statements !== undefined) await statements;
     return output;

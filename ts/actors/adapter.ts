@@ -9,6 +9,8 @@
 
 import { Call } from "../calls/call";
 import { copy, decode, encode } from "../codec";
+import { type ConnectionPayload, connectionHooks } from "../connections/hooks";
+import { decodeRemote, encodeRemote } from "../connections/remote";
 import type { Definition, Hook } from "../definition";
 import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
@@ -26,7 +28,7 @@ import { answerRequest, REQUEST } from "./request";
 export const INTERNAL_MARK = "\u0000";
 
 /** What callbacks get, as far as it is used. */
-interface Payload {
+interface Payload extends Partial<ConnectionPayload> {
   readonly ctx: NativeContext;
   readonly bag: Bag;
   readonly input?: Uint8Array | null;
@@ -64,12 +66,16 @@ function settingsOf(definition: Definition): object {
     restartsRun: true,
     // Upwards, so that a part of a millisecond does not become no time at all.
     createVarsTimeoutMs: Math.ceil(options.createVarsTimeout),
+    createConnStateTimeoutMs: Math.ceil(options.createConnStateTimeout),
+    onBeforeConnectTimeoutMs: Math.ceil(options.onBeforeConnectTimeout),
+    onConnectTimeoutMs: Math.ceil(options.onConnectTimeout),
     onMigrateTimeoutMs: Math.ceil(options.onMigrateTimeout),
     sleepGracePeriodMs: Math.ceil(options.sleepGracePeriod),
     stateSaveIntervalMs: Math.ceil(options.stateSaveInterval),
     actionTimeoutMs: Math.ceil(options.actionTimeout),
     sleepTimeoutMs: Math.ceil(options.sleepTimeout),
     maxSchedules: options.maxSchedules,
+    maxConnections: options.maxConnections,
     noSleep: options.noSleep,
     maxQueueSize: options.maxQueueSize,
     maxQueueMessageSize: options.maxQueueMessageSize,
@@ -141,7 +147,11 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
     onSleep: ending("onSleep"),
     onDestroy: ending("onDestroy"),
     run: run && runner(run, live),
+    ...connectionHooks(definition, (name, body) =>
+      hook(name, (at, payload) => body(at, payload as ConnectionPayload)),
+    ),
     actions: actionsOf(definition, live),
+    settleConnections: (bag: Bag) => liveOf(bag)?.desk?.settle(),
     encodeState: definition.hasState ? (bag: Bag) => liveOf(bag)?.encode() : undefined,
     suspectsState: definition.hasState ? (bag: Bag) => liveOf(bag)?.exposed === true : undefined,
   };
@@ -216,7 +226,7 @@ function actionsOf(
   }
   out[SEND] = async (_error, payload) => {
     const at = live(payload);
-    const call = new Call(at, callerOf(payload), undefined, payload);
+    const call = callOf(at, payload);
     const args = decode(payload.args) as SendArguments;
     return encodeAnswer(await runSend(at, call, args, () => new Context(at, call)));
   };
@@ -248,8 +258,18 @@ function callAction(
   internal: boolean,
   payload: Payload,
 ): Promise<Uint8Array> {
-  const call = new Call(live, callerOf(payload), undefined, payload);
-  const args = decode(payload.args);
+  const call = callOf(live, payload);
+  const remote = call.caller === "client";
+  const args = remote ? decodeRemote(payload.args) : decode(payload.args);
   const list = Array.isArray(args) ? args : [];
-  return runAction(live, call, name, internal, list, (output) => encode(output, "result"));
+  const carry = (output: unknown): Uint8Array =>
+    remote ? encodeRemote(output, "result") : encode(output, "result");
+  return runAction(live, call, name, internal, list, carry);
+}
+
+/** The call behind what was taken, with the connection over which it came. */
+function callOf(live: Live, payload: Payload): Call {
+  const call = new Call(live, callerOf(payload), undefined, payload);
+  if (payload.conn) call.conn = live.connections.of(payload.conn);
+  return call;
 }

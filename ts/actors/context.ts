@@ -8,6 +8,8 @@
 import type { Call } from "../calls/call";
 import { mayLeave, unlessAborted } from "../calls/departures";
 import { copy } from "../codec";
+import type { Conn } from "../connections/conn";
+import type { Conns } from "../connections/conns";
 import { checkKeys } from "../definition/keys";
 import { checkedArgument, invalidArgument, RivetError } from "../errors";
 import type { Keys } from "../kv";
@@ -124,6 +126,18 @@ export class Context {
     return this.#clock;
   }
 
+  get conn(): Conn | undefined {
+    return this.#call?.conn;
+  }
+
+  get conns(): Conns {
+    return this.#live.connections.all;
+  }
+
+  broadcast(name: string, ...args: unknown[]): void {
+    this.#live.connections.broadcast(name, args);
+  }
+
   get caller(): Caller | undefined {
     return this.#call?.caller;
   }
@@ -161,7 +175,7 @@ export class Context {
     });
   }
 
-  /** Of `onRequest` alone. */
+  /** Of `onRequest`, and of hooks of connections. */
   get request(): Request | undefined {
     return this.#call?.request;
   }

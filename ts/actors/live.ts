@@ -10,6 +10,7 @@
 
 import { copy, sameBytes } from "../codec";
 import { encodeVersioned } from "../codec/versioned";
+import { Desk } from "../connections/desk";
 import type { Definition } from "../definition";
 import type { ActorSpecifier } from "../errors";
 import { messageOf, RivetError } from "../errors";
@@ -84,6 +85,8 @@ export class Live implements Owner {
   #natives: Natives | undefined;
   #schedule: Schedule | undefined;
   #cron: Cron | undefined;
+  /** The connections, once anybody asked for them. Set by `connections`. */
+  desk: Desk | undefined;
   /** The contexts that received messages and may receive more. */
   consumers: Set<Messages> | undefined;
   /** The open transaction. Set by {@link openTransaction}, cleared by its end. */
@@ -148,6 +151,12 @@ export class Live implements Owner {
         runTransaction(this, (tx) => body(tx.raw), { timeout, includesState: true }),
     );
     return this.#database;
+  }
+
+  /** The connections. */
+  get connections(): Desk {
+    this.desk ??= new Desk(this);
+    return this.desk;
   }
 
   /** Statements within the turn. */
@@ -352,6 +361,7 @@ export class Live implements Owner {
   /** Before a save that is waited for: what may have changed unnoticed is compared with it. */
   recheck(): void {
     if (this.#exposed) this.suspect();
+    this.desk?.settle();
   }
 
   /**
@@ -366,6 +376,7 @@ export class Live implements Owner {
     } finally {
       this.#running -= 1;
       ended?.();
+      this.desk?.settle();
       // What it holds may have changed since the turn in which it was handed out.
       if (this.#suspected) this.suspect();
     }

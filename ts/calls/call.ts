@@ -9,6 +9,7 @@
 
 import type { Context } from "../actors/context";
 import type { Live } from "../actors/live";
+import type { Conn } from "../connections/conn";
 import { OpenStatements } from "../native-half";
 import type { Caller, ScheduledFireInfo } from "../types";
 
@@ -31,6 +32,8 @@ export class Call {
   readonly parent: Call | undefined;
   /** The context of an actor of this environment that made it. */
   readonly from: Context | undefined;
+  /** The connection over which it came, if over one. */
+  conn: Conn | undefined;
   /** How many calls wait for each other, this one included. */
   readonly depth: number;
   /** The request that it answers, if it is one for `onRequest`. Set before the author's function runs. */
@@ -53,6 +56,7 @@ export class Call {
     this.depth = parent === undefined ? 1 : parent.depth + 1;
     this.#scope = scope;
     this.from = from;
+    this.conn = undefined;
   }
 
   /** Why it runs, if a schedule called. */

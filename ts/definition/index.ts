@@ -6,6 +6,7 @@ import { isSchema } from "../schema";
 import { checkSteps } from "../sql/migrations";
 import type { ActorDefinition, DatabaseProvider, DefinitionTypes, Migration } from "../types";
 import { type ActionFunction, flatten, isGroup } from "./actions";
+import { type EventRules, readEvents } from "./events";
 import { checkFunction, checkKeys, describe, type Keys, nearest, quoted } from "./keys";
 import { type Options, readOptions } from "./options";
 import { type QueueRules, readQueues } from "./queues";
@@ -25,6 +26,10 @@ const hooks = [
   "onStateChange",
   "onBeforeActionResponse",
   "onRequest",
+  "createConnState",
+  "onBeforeConnect",
+  "onConnect",
+  "onDisconnect",
 ] as const;
 
 const keys: Keys = {
@@ -43,20 +48,12 @@ const keys: Keys = {
     "actionInputSchemas",
     "inputSchema",
     "queues",
+    "events",
+    "connState",
+    "connParamsSchema",
     "options",
   ],
-  later: [
-    "connParamsSchema",
-    "connState",
-    "createConnState",
-    "events",
-    "inspector",
-    "limits",
-    "onBeforeConnect",
-    "onConnect",
-    "onDisconnect",
-    "onWebSocket",
-  ],
+  later: ["inspector", "limits", "onWebSocket"],
 };
 
 const runKeys: Keys = {
@@ -85,6 +82,12 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
   readonly argumentSchemas: ReadonlyMap<string, StandardSchemaV1>;
   /** Queues by name. */
   readonly queues: ReadonlyMap<string, QueueRules>;
+  /** Events by name. */
+  readonly events: ReadonlyMap<string, EventRules>;
+  /** The schema of what clients pass when they connect. */
+  readonly connParamsSchema: StandardSchemaV1 | undefined;
+  /** Whether connections have a state at all. */
+  readonly hasConnState: boolean;
   /** The schema of the input. */
   readonly inputSchema: StandardSchemaV1 | undefined;
   /** The author's `run`. */
@@ -115,6 +118,9 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
       ...this.internalActions.keys(),
     ]);
     this.queues = readQueues(config.queues);
+    this.events = readEvents(config.events);
+    this.connParamsSchema = readSchema(config.connParamsSchema, "connParamsSchema");
+    this.hasConnState = config.connState !== undefined || config.createConnState !== undefined;
     this.inputSchema = readSchema(config.inputSchema, "inputSchema");
     this.run = readRun(config.run);
     this.hasState = config.state !== undefined || config.createState !== undefined;
@@ -160,6 +166,7 @@ export function defineActor(config: unknown): Definition {
   for (const [one, other] of [
     ["state", "createState"],
     ["vars", "createVars"],
+    ["connState", "createConnState"],
   ] as const) {
     if (config[one] !== undefined && config[other] !== undefined) {
       throw new TypeError(`actor() has both ${one} and ${other}: give one of them`);

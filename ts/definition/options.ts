@@ -7,12 +7,17 @@ export interface Options {
   readonly name: string | undefined;
   readonly icon: string | undefined;
   readonly createVarsTimeout: number;
+  readonly createConnStateTimeout: number;
+  readonly onBeforeConnectTimeout: number;
+  readonly onConnectTimeout: number;
   readonly onMigrateTimeout: number;
   readonly sleepGracePeriod: number;
   readonly stateSaveInterval: number;
   readonly actionTimeout: number;
   readonly sleepTimeout: number;
   readonly maxSchedules: number;
+  /** How many clients may be connected. */
+  readonly maxConnections: number;
   readonly noSleep: boolean;
   readonly durability: "reply" | "interval";
   /** How many messages may wait. */
@@ -24,6 +29,9 @@ export interface Options {
 /** Milliseconds of each duration that is not given. */
 const durations = {
   createVarsTimeout: 5_000,
+  createConnStateTimeout: 5_000,
+  onBeforeConnectTimeout: 5_000,
+  onConnectTimeout: 5_000,
   onMigrateTimeout: 30_000,
   sleepGracePeriod: 15_000,
   stateSaveInterval: 1_000,
@@ -32,7 +40,7 @@ const durations = {
 };
 
 /** Each size that is not given. */
-const sizes = { maxQueueSize: 1_000, maxQueueMessageSize: 65_536 };
+const sizes = { maxConnections: 65_536, maxQueueSize: 1_000, maxQueueMessageSize: 65_536 };
 
 /** The largest size: what fits in four bytes. */
 const MAX_SIZE = 2 ** 32 - 1;
@@ -55,10 +63,7 @@ const keys: Keys = {
     "canHibernateWebSocket",
     "connectionLivenessInterval",
     "connectionLivenessTimeout",
-    "createConnStateTimeout",
     "enableActorRuntimeSocket",
-    "onBeforeConnectTimeout",
-    "onConnectTimeout",
   ],
   ignored: [
     "onDestroyTimeout",
@@ -79,12 +84,16 @@ export function readOptions(given: unknown): Options {
     name: text(options, "name"),
     icon: text(options, "icon"),
     createVarsTimeout: duration(options, "createVarsTimeout"),
+    createConnStateTimeout: duration(options, "createConnStateTimeout"),
+    onBeforeConnectTimeout: duration(options, "onBeforeConnectTimeout"),
+    onConnectTimeout: duration(options, "onConnectTimeout"),
     onMigrateTimeout: duration(options, "onMigrateTimeout"),
     sleepGracePeriod: duration(options, "sleepGracePeriod"),
     stateSaveInterval: duration(options, "stateSaveInterval"),
     actionTimeout: duration(options, "actionTimeout"),
     sleepTimeout: duration(options, "sleepTimeout"),
     maxSchedules: count(options, "maxSchedules", 1_000),
+    maxConnections: size(options, "maxConnections"),
     noSleep: choice(options, "noSleep", [false, true]),
     durability: choice(options, "durability", ["reply", "interval"]),
     maxQueueSize: size(options, "maxQueueSize"),

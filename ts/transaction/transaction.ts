@@ -122,6 +122,7 @@ export class Transaction implements Open {
   commit(): void {
     const { live } = this;
     live.checkUnchanged();
+    live.desk?.settle();
     if (this.#owes) this.#state();
     const state = this.#draft?.encoded((root) => encodeState(live, root), live.root);
     this.#durable = transactions.commit(this.#native, state);
@@ -148,7 +149,10 @@ export class Transaction implements Open {
     this.#close();
     if (!wasOver) this.#queue?.undo();
     // What the function threw is what its caller gets, even when this fails.
+    this.live.desk?.reload();
     await this.#native.rollback().catch(() => {});
+    // Whoever looked at one meanwhile may have seen what is no more.
+    this.live.desk?.reload();
     this.#settle(rolledBack(this.live, thrown));
   }
 

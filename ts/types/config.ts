@@ -3,6 +3,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 
 import type { ActionInputSchemas, ActionTree, WithoutReservedActions } from "./actions";
+import type { Conn, ConnContext, CreateConnStateContext } from "./connections";
 import type {
   ActionContext,
   ActorContext,
@@ -12,17 +13,18 @@ import type {
   MigrateContext,
   RequestContext,
 } from "./context";
+import type { EventConfigs } from "./events";
 import type { QueueConfigs } from "./queue";
 import type { ActionNames } from "./schedule";
 import type { DatabaseProvider, Migration } from "./sql";
 
 /** Names types that are not to be inferred. Only the compiler looks at it. */
-export interface ActorTypes<S, V, I> {
+export interface ActorTypes<S, V, I, CP = unknown, CS = unknown> {
   state?: S;
   vars?: V;
   input?: I;
-  connParams?: unknown;
-  connState?: unknown;
+  connParams?: CP;
+  connState?: CS;
   database?: unknown;
 }
 
@@ -34,6 +36,12 @@ export interface ActorOptions {
   icon?: string | undefined;
   /** How long `createVars` may take. Default 5,000. */
   createVarsTimeout?: number | undefined;
+  /** How long `createConnState` may take. Default 5,000. */
+  createConnStateTimeout?: number | undefined;
+  /** How long `onBeforeConnect`, and `canSubscribe`, may take. Default 5,000. */
+  onBeforeConnectTimeout?: number | undefined;
+  /** How long `onConnect`, and `onDisconnect`, may take. Default 5,000. */
+  onConnectTimeout?: number | undefined;
   /** How long `onMigrate` may take. Default 30,000. */
   onMigrateTimeout?: number | undefined;
   /** How long the actor may take to stop. Default 15,000. */
@@ -46,6 +54,8 @@ export interface ActorOptions {
   sleepTimeout?: number | undefined;
   /** How much may be scheduled at a time, a whole number from 0: one-shots and jobs. Default 1,000. */
   maxSchedules?: number | undefined;
+  /** How many clients may be connected at a time, a whole number from 1. Default 65,536. */
+  maxConnections?: number | undefined;
   /** Whether it never sleeps by itself. Default false. */
   noSleep?: boolean | undefined;
   /**
@@ -68,40 +78,66 @@ export type RunConfig<C> =
 type Named<N extends string> = { readonly [K in N]?: unknown };
 
 /** The context of a hook within a definition: of its actions it knows the names. */
-type HookContext<S, V, I, N extends string, Q, DB> = ActorContext<
+type HookContext<S, V, I, N extends string, Q, DB, CP, CS, E> = ActorContext<
   S,
-  unknown,
-  unknown,
+  CP,
+  CS,
   V,
   I,
   DB,
-  unknown,
+  E,
   Q,
   ActionNames<NoInfer<N>>
 >;
 
 /** The same of an action. */
-type CallContext<S, V, I, N extends string, Q, DB> = ActionContext<
+type CallContext<S, V, I, N extends string, Q, DB, CP, CS, E> = ActionContext<
+  S,
+  CP,
+  CS,
+  V,
+  I,
+  DB,
+  E,
+  Q,
+  ActionNames<NoInfer<N>>
+>;
+
+/** The context of a function that runs before a connection is there. */
+type OpeningContext<S, V, I, N extends string, Q, DB, E> = CreateConnStateContext<
   S,
   unknown,
   unknown,
   V,
   I,
   DB,
-  unknown,
+  E,
+  Q,
+  ActionNames<NoInfer<N>>
+>;
+
+/** The context of a hook of a connection. */
+type ConnectedContext<S, V, I, N extends string, Q, DB, CP, CS, E> = ConnContext<
+  S,
+  CP,
+  CS,
+  V,
+  I,
+  DB,
+  E,
   Q,
   ActionNames<NoInfer<N>>
 >;
 
 /** The same of `onRequest`. */
-type AnswerContext<S, V, I, N extends string, Q, DB> = RequestContext<
+type AnswerContext<S, V, I, N extends string, Q, DB, CP, CS, E> = RequestContext<
   S,
-  unknown,
-  unknown,
+  CP,
+  CS,
   V,
   I,
   DB,
-  unknown,
+  E,
   Q,
   ActionNames<NoInfer<N>>
 >;
@@ -118,9 +154,13 @@ export interface ActorConfig<
   N extends string = string,
   Q = unknown,
   DB = unknown,
+  CP = unknown,
+  CS = unknown,
+  E = unknown,
+  SP = CP,
 > {
   /** Types that are not to be inferred, such as `{} as {state: S}`. */
-  types?: ActorTypes<S, V, I>;
+  types?: ActorTypes<S, V, I, CP, CS>;
   /** Gives the actor `c.db`, on a file of its own: `db()` of `greenroom/db`. */
   db?: DatabaseProvider<DB>;
   /** Numbered steps of the schema, from 1, each applied once, at the start, in one transaction. */
@@ -160,18 +200,18 @@ export interface ActorConfig<
     input: I,
   ) => void | Promise<void>;
   /** On every start, new or not. */
-  onWake?: (c: HookContext<S, V, I, N, Q, DB>) => void | Promise<void>;
+  onWake?: (c: HookContext<S, V, I, N, Q, DB, CP, CS, E>) => void | Promise<void>;
   /** When the actor goes to sleep. */
-  onSleep?: (c: HookContext<S, V, I, N, Q, DB>) => void | Promise<void>;
+  onSleep?: (c: HookContext<S, V, I, N, Q, DB, CP, CS, E>) => void | Promise<void>;
   /** When the actor is destroyed. */
-  onDestroy?: (c: HookContext<S, V, I, N, Q, DB>) => void | Promise<void>;
+  onDestroy?: (c: HookContext<S, V, I, N, Q, DB, CP, CS, E>) => void | Promise<void>;
   /** Runs beside the actions from start to stop. */
-  run?: RunConfig<HookContext<S, V, I, N, Q, DB>>;
+  run?: RunConfig<HookContext<S, V, I, N, Q, DB, CP, CS, E>>;
   /** Once for each turn that changed the state. It must not change the state itself. */
-  onStateChange?: (c: HookContext<S, V, I, N, Q, DB>, state: S) => void;
+  onStateChange?: (c: HookContext<S, V, I, N, Q, DB, CP, CS, E>, state: S) => void;
   /** May replace what an action answers. */
   onBeforeActionResponse?: <Out>(
-    c: HookContext<S, V, I, N, Q, DB>,
+    c: CallContext<S, V, I, N, Q, DB, CP, CS, E>,
     name: string,
     args: unknown[],
     output: Out,
@@ -181,16 +221,39 @@ export interface ActorConfig<
    * answer waits for the changes before it, and each piece of a body that comes in pieces does, too.
    */
   onRequest?: (
-    c: AnswerContext<S, V, I, N, Q, DB>,
+    c: AnswerContext<S, V, I, N, Q, DB, CP, CS, E>,
     request: Request,
   ) => Response | Promise<Response>;
+  /** Checks and may change what a client passes when it connects. */
+  connParamsSchema?: StandardSchemaV1<SP, CP>;
+  /** Whether a client may connect: whoever throws refuses it. The client is not connected yet. */
+  onBeforeConnect?: (c: OpeningContext<S, V, I, N, Q, DB, E>, params: CP) => void | Promise<void>;
+  /** The first state of each connection, copied for it. Not together with `createConnState`. */
+  connState?: CS;
+  /** Makes the first state of a connection. */
+  createConnState?: (c: OpeningContext<S, V, I, N, Q, DB, E>, params: CP) => CS | Promise<CS>;
+  /** A client is connected, and is told so when this has ended. Whoever throws refuses it. */
+  onConnect?: (
+    c: ConnectedContext<S, V, I, N, Q, DB, CP, CS, E>,
+    conn: Conn<CP, CS, E>,
+  ) => void | Promise<void>;
+  /** A client is gone: `c.conns` has it no more. */
+  onDisconnect?: (
+    c: ConnectedContext<S, V, I, N, Q, DB, CP, CS, E>,
+    conn: Conn<CP, CS, E>,
+  ) => void | Promise<void>;
+  /** Events by name: what `event()` returns, its options, or the schema of their payload. */
+  events?: E & EventConfigs<NoInfer<E>>;
   /** Queues by name: what `queue()` returns, its options, or the schema of their messages. */
   queues?: Q & QueueConfigs<NoInfer<Q>>;
   /** What callers may ask for. Groups are plain objects. */
-  actions?: A & ActionTree<CallContext<S, V, I, N, Q, DB>> & WithoutReservedActions & Named<N>;
+  actions?: A &
+    ActionTree<CallContext<S, V, I, N, Q, DB, CP, CS, E>> &
+    WithoutReservedActions &
+    Named<N>;
   /** What only schedules and the actor itself may ask for. */
   internalActions?: IA &
-    ActionTree<CallContext<S, V, I, N, Q, DB>> &
+    ActionTree<CallContext<S, V, I, N, Q, DB, CP, CS, E>> &
     WithoutReservedActions &
     Named<N>;
   /** Checks and may change the arguments of actions. */

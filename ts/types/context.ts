@@ -10,6 +10,7 @@
  */
 
 import type { Client } from "./client";
+import type { Conn, ConnectionsContext } from "./connections";
 import type { AllActionsOf, AnyActorDefinition, AnyRegistry, TypesOf } from "./definition";
 import type { ActorKv } from "./kv";
 import type { ActorQueue } from "./queue";
@@ -198,15 +199,16 @@ export interface CreateVarsContext<
 /** Of everything else. */
 export interface ActorContext<
   State = unknown,
-  _ConnParams = unknown,
-  _ConnState = unknown,
+  ConnParams = unknown,
+  ConnState = unknown,
   Vars = unknown,
   _Input = unknown,
   Database = unknown,
-  _Events = unknown,
+  Events = unknown,
   Queues = unknown,
   Actions = never,
-> extends StateContext<State, Actions, Database> {
+> extends StateContext<State, Actions, Database>,
+    ConnectionsContext<ConnParams, ConnState, Events> {
   /** Its messages. */
   readonly queue: ActorQueue<Queues>;
   /** What lives as long as the generation, and is never stored. */
@@ -253,6 +255,8 @@ export interface ActionContext<
   > {
   /** Who called. */
   readonly caller: Caller;
+  /** The client that called over a connection; undefined for every other call. */
+  readonly conn: Conn<ConnParams, ConnState, Events> | undefined;
 }
 
 /** Of `onRequest`. */
@@ -280,6 +284,11 @@ export interface RequestContext<
   /** What is answered. */
   readonly request: Request;
 }
+/** Of `onBeforeActionResponse`: that of the action. */
+export type {
+  ActionContext as BeforeActionResponseContext,
+  ActionContextOf as BeforeActionResponseContextOf,
+};
 
 /** The types of an actor, by name, for {@link Context}. */
 export interface ContextTypes {
@@ -313,24 +322,24 @@ export type Context<T extends ContextTypes = Record<never, never>> = ActorContex
 /** Of any function of the given definition but `createState`, `createVars` and `onCreate`. */
 export type ActorContextOf<D extends AnyActorDefinition> = ActorContext<
   TypesOf<D>["state"],
-  unknown,
-  unknown,
+  TypesOf<D>["connParams"],
+  TypesOf<D>["connState"],
   TypesOf<D>["vars"],
   TypesOf<D>["input"],
   TypesOf<D>["db"],
-  unknown,
+  TypesOf<D>["events"],
   TypesOf<D>["queues"],
   AllActionsOf<D>
 >;
 /** Of the given definition's actions. */
 export type ActionContextOf<D extends AnyActorDefinition> = ActionContext<
   TypesOf<D>["state"],
-  unknown,
-  unknown,
+  TypesOf<D>["connParams"],
+  TypesOf<D>["connState"],
   TypesOf<D>["vars"],
   TypesOf<D>["input"],
   TypesOf<D>["db"],
-  unknown,
+  TypesOf<D>["events"],
   TypesOf<D>["queues"],
   AllActionsOf<D>
 >;
@@ -373,13 +382,11 @@ export type MigrateContextOf<D extends AnyActorDefinition> = MigrateContext<
 >;
 
 export type {
-  ActorContext as BeforeActionResponseContext,
   ActorContext as DestroyContext,
   ActorContext as RunContext,
   ActorContext as SleepContext,
   ActorContext as StateChangeContext,
   ActorContext as WakeContext,
-  ActorContextOf as BeforeActionResponseContextOf,
   ActorContextOf as DestroyContextOf,
   ActorContextOf as RunContextOf,
   ActorContextOf as SleepContextOf,

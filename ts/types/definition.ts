@@ -4,6 +4,14 @@
 export interface DefinitionTypes {
   /** The durable state. */
   readonly state: unknown;
+  /** What clients pass when they connect. */
+  readonly connParams: unknown;
+  /** What a client passes, before a schema made anything of it. */
+  readonly sentParams: unknown;
+  /** What is kept for each connection. */
+  readonly connState: unknown;
+  /** The events, by name. */
+  readonly events: unknown;
   /** What lives as long as a generation. */
   readonly vars: unknown;
   /** What a creator passes. */

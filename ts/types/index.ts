@@ -3,8 +3,10 @@
 export type * from "./actions";
 export type * from "./client";
 export type * from "./config";
+export type * from "./connections";
 export type * from "./context";
 export type * from "./definition";
+export type * from "./events";
 export type * from "./kv";
 export type * from "./queue";
 export type * from "./renamed";
