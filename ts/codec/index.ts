@@ -51,6 +51,11 @@ export function encodeWith(
   return cbor.encode(enclose(lowered));
 }
 
+/** Encodes what has nothing that cbor-x would spoil, or may be spoilt: see `remote.ts`. */
+export function encodePlain(value: unknown): Uint8Array {
+  return cbor.encode(value);
+}
+
 /** Decodes what {@link encode} wrote. No bytes, or none at all, are `undefined`. */
 export function decode(bytes: Uint8Array | null | undefined): unknown {
   if (bytes === null || bytes === undefined || bytes.length === 0) return undefined;

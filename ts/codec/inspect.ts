@@ -110,7 +110,7 @@ function quote(value: unknown): string {
 }
 
 /** Deep paths are cut in the middle: nobody reads a thousand steps. */
-function shorten(path: readonly string[]): string {
+export function shorten(path: readonly string[]): string {
   if (path.length <= 40) return path.join("");
   return `${path.slice(0, 20).join("")}...${path.slice(-5).join("")}`;
 }
