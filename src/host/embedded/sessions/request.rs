@@ -78,8 +78,21 @@ impl EmbeddedHost {
         caller: Caller,
         environment: EnvironmentId,
     ) -> RequestOutcome {
+        self.call_connected_by(address, request, name, args, (caller, 0), environment).await
+    }
+
+    /// [`EmbeddedHost::call_connected`] by a caller that knows the call by a number.
+    pub async fn call_connected_by(
+        &self,
+        address: &Address,
+        request: &SessionRequest,
+        name: String,
+        args: Bytes,
+        by: (Caller, u64),
+        environment: EnvironmentId,
+    ) -> RequestOutcome {
         let (outcome, connection) =
-            self.call_over_new(address, request, name, args, caller, environment).await;
+            self.call_over(address, request, name, args, by, environment).await;
         if let Some(connection) = connection {
             end(&connection).await;
         }
@@ -97,6 +110,18 @@ impl EmbeddedHost {
         caller: Caller,
         environment: EnvironmentId,
     ) -> (RequestOutcome, Option<RequestConnection>) {
+        self.call_over(address, request, name, args, (caller, 0), environment).await
+    }
+
+    async fn call_over(
+        &self,
+        address: &Address,
+        request: &SessionRequest,
+        name: String,
+        args: Bytes,
+        (caller, origin): (Caller, u64),
+        environment: EnvironmentId,
+    ) -> (RequestOutcome, Option<RequestConnection>) {
         let taken_by = Arc::new(OnceLock::new());
         let (result, connection) = loop {
             let connected = self.connect_for_request(address, request, environment).await;
@@ -109,7 +134,7 @@ impl EmbeddedHost {
                 name: name.clone(),
                 args: args.clone(),
                 caller,
-                origin: 0,
+                origin,
                 taken_by: Some(Arc::clone(&taken_by)),
                 reply,
             });
