@@ -722,6 +722,24 @@ export declare function scheduleEvents(schedule: Schedule, id: string | undefine
 export declare function scheduleOnce(schedule: Schedule, when: number, isDelay: boolean, action: string, args: Uint8Array, options: JsOneShotOptions | undefined | null, ticket: number): void
 
 /**
+ * Calls an action over a session with encoded arguments. Settles `ticket` with the encoded
+ * result. One that is `cancellable` can be given up by its ticket.
+ */
+export declare function sessionCall(environment: number, session: number, action: string, args: Uint8Array, caller: number, ticket: number, cancellable: boolean): void
+
+/** The client of a session has gone. It hears nothing more. */
+export declare function sessionClose(session: number): void
+
+/**
+ * Connects a client to `target`, with encoded parameters: the number of its session, by
+ * which everything is told that it hears.
+ */
+export declare function sessionOpen(host: number, target: string, params: Uint8Array, hibernatable: boolean): number
+
+/** Begins or ends to hear the events of a name. Settles `ticket` when that has taken effect. */
+export declare function sessionSubscribe(environment: number, session: number, event: string, wanted: boolean, ticket: number): void
+
+/**
  * Sends what Rust logs at `level` and above (`trace`, `debug`, `info`, `warn`,
  * `error`) to this environment; null ends it. Off unless asked for.
  */
@@ -841,6 +859,13 @@ export declare function storedState(actor: number): Buffer | null
  * given up by its ticket.
  */
 export declare function submit(host: number, target: string, action: string, args: Uint8Array, caller: number, ticket: number, cancellable: boolean): void
+
+/**
+ * Calls an action of `target` over a connection of its own, which has ended when `ticket`
+ * is settled with the encoded result. One that is `cancellable` can be given up by its
+ * ticket.
+ */
+export declare function submitConnected(host: number, target: string, params: Uint8Array, action: string, args: Uint8Array, caller: number, ticket: number, cancellable: boolean): void
 
 /**
  * The jobs that wait, as one flat array of records, or null when there are none.

@@ -32,6 +32,7 @@ use crate::core::actor::WorkRegion;
 use crate::core::behavior::{Reply, StateDelta};
 use crate::core::connections::ConnHandle;
 use crate::core::context::ActorContext;
+use crate::host::embedded::sessions::Session;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Counts by itself, so that the numbers of environments stay small (see [`super::origin`]).
@@ -67,6 +68,8 @@ thread_local! {
 struct Local {
     environments: HashMap<u64, Arc<Hub>>,
     actors: HashMap<u64, Slot, BuildHasherDefault<NumberHasher>>,
+    /// With the environment that opened each.
+    sessions: HashMap<u64, (u64, Arc<Session>)>,
 }
 
 /// One generation whose author's side runs on this thread.
@@ -269,6 +272,26 @@ fn with_work<T>(actor: f64, take: impl FnOnce(&mut Work) -> Option<T>) -> Option
     })
 }
 
+/// Keeps a session until it is closed.
+pub(super) fn keep_session(environment: u64, number: u64, session: Session) {
+    let kept = (environment, Arc::new(session));
+    LOCAL.with_borrow_mut(|local| local.sessions.insert(number, kept));
+}
+
+/// Does something with a session; `None` when it is closed.
+pub(super) fn with_session<R>(session: f64, body: impl FnOnce(&Session) -> R) -> Option<R> {
+    let found = LOCAL.with_borrow(|local| {
+        local.sessions.get(&number(session)).map(|(_, session)| Arc::clone(session))
+    });
+    found.map(|session| body(&session))
+}
+
+/// Takes out a session, which closes it.
+pub(super) fn take_session(session: f64) -> Option<Arc<Session>> {
+    let taken = LOCAL.with_borrow_mut(|local| local.sessions.remove(&number(session)));
+    taken.map(|(_, session)| session)
+}
+
 /// Opens an environment and returns its number. `wake` is called with nothing,
 /// on this thread, when there is something to take; it does not keep the process
 /// alive. The environment ends with the JavaScript that opened it.
@@ -313,15 +336,19 @@ fn end(hub: &Arc<Hub>) {
     for job in queued {
         job.refuse();
     }
-    let (ours, removed) = LOCAL.with_borrow_mut(|local| {
+    let (ours, sessions, removed) = LOCAL.with_borrow_mut(|local| {
         let removed = local.environments.remove(&environment);
         let ours: Vec<Slot> = local
             .actors
             .extract_if(|_, slot| slot.environment == environment)
             .map(|(_, slot)| slot)
             .collect();
-        (ours, removed)
+        let theirs = |_: &u64, kept: &mut (u64, Arc<Session>)| kept.0 == environment;
+        let sessions: Vec<_> = local.sessions.extract_if(theirs).collect();
+        (ours, sessions, removed)
     });
+    // Here, since that ends their connections.
+    drop(sessions);
     for slot in ours {
         let jobs = slot.work.map(|work| work.jobs).unwrap_or_default();
         for pending in jobs.into_values() {

@@ -19,6 +19,7 @@ use napi::bindgen_prelude::{BufferSlice, Null, ToNapiValue};
 use napi::{Env, sys};
 
 use super::error::to_record;
+use super::sessions::Heard;
 use crate::core::actor::gate::CommitNumber;
 use crate::core::actor::lifecycle::StopReason;
 use crate::core::behavior::{
@@ -49,6 +50,7 @@ pub(super) const FIELDS: &[(&str, usize)] = &[
     ("FIRED", 3),
     ("CONNECTION", 4),
     ("OVER", 5),
+    ("SESSION", 4),
 ];
 
 /// One thing for JavaScript to do or to know.
@@ -70,6 +72,8 @@ pub(super) enum Job {
     Connection { actor: u64, hook: ConnHook, connection: ConnHandle, reply: Reply<Option<Bytes>> },
     /// Run an action that was called over a connection. A kind of its own, as above.
     Over { actor: u64, connection: ConnHandle, action: Box<OverAction> },
+    /// A session of this environment has heard something.
+    Session { session: u64, heard: Heard },
     /// A call that its caller holds may begin.
     Begin { actor: u64, call: CallId },
     /// Nobody waits for an action any more.
@@ -133,7 +137,9 @@ impl Job {
             | Self::Abort { actor, .. }
             | Self::Deadline { actor }
             | Self::Stopped { actor, .. } => *actor,
-            Self::Settled { .. } | Self::Log(_) | Self::Forgotten { .. } => 0,
+            Self::Session { .. } | Self::Settled { .. } | Self::Log(_) | Self::Forgotten { .. } => {
+                0
+            }
         }
     }
 
@@ -148,6 +154,7 @@ impl Job {
             // only tell what nobody is left to hear.
             Self::Action { .. }
             | Self::Over { .. }
+            | Self::Session { .. }
             | Self::Fired { .. }
             | Self::Start { .. }
             | Self::Begin { .. }
@@ -294,6 +301,7 @@ pub(super) enum Kind {
     Fired,
     Connection,
     Over,
+    Session,
 }
 
 /// The number of a caller's kind.
@@ -340,6 +348,7 @@ mod tests {
             Kind::Fired,
             Kind::Connection,
             Kind::Over,
+            Kind::Session,
         ];
 
         assert_eq!(kinds.len(), FIELDS.len());

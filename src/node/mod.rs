@@ -41,6 +41,7 @@ mod queue_message;
 mod registry;
 mod runtime;
 mod schedule;
+mod sessions;
 mod sql;
 mod take;
 mod token;

@@ -133,6 +133,14 @@ fn write(hub: &Arc<Hub>, to: &mut Records, job: Job) -> napi::Result<()> {
             to.number(origin)?;
             to.text(id.as_str())
         }
+        Job::Session { session, heard } => {
+            to.begin(Kind::Session, 0, session)?;
+            let (what, text, bytes, error) = heard.parts();
+            to.small(what)?;
+            to.text(&text)?;
+            to.bytes(bytes)?;
+            to.error(error)
+        }
         Job::Begin { actor, call } => {
             let Some(context) = env::context(env::to_js(actor)) else { return Ok(()) };
             context.begin_call(call);

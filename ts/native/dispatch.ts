@@ -35,6 +35,7 @@ import { type CallScope, InPlaceCall } from "./inplace.js";
 import { Kind, Records } from "./jobs.js";
 import { KeepAlive } from "./keepalive.js";
 import type { Stop } from "./listen.js";
+import { Sessions } from "./sessions.js";
 import { Tickets } from "./tickets.js";
 import { Trial, type TrialOptions } from "./trial.js";
 import { Turns } from "./turns.js";
@@ -59,6 +60,7 @@ export class Dispatch {
   readonly #turns: Turns;
   readonly #hooks: HookHost;
   readonly #environment: number;
+  readonly #sessions: Sessions;
   #log: ((line: LogLine) => void) | undefined;
   /** How many batches of jobs were taken. */
   #taken = 0;
@@ -73,6 +75,7 @@ export class Dispatch {
     this.#environment = native.openEnv(() => this.#called());
     const [environment, turns, tickets] = [this.#environment, this.#turns, this.#tickets];
     this.#hooks = { native, environment, turns, tickets };
+    this.#sessions = new Sessions(environment, tickets, this.#keepAlive);
     flushAtExit(this.#bags, this.#turns);
   }
 
@@ -99,14 +102,14 @@ export class Dispatch {
     };
     const opened = await this.#tickets.wait(open, { holds });
     const { host, home } = parse<{ host: number; home: number }>(opened);
-    return new HostHandle(host, home, this.#tickets, this.#bags);
+    return new HostHandle(host, home, this.#sessions, this.#bags);
   }
 
   /** Begins a trial; from then on JavaScript and Rust go by turns. */
   openTrial(options: TrialOptions): Trial {
     this.#byTurns = true;
     this.#entries.count();
-    return new Trial(this.#environment, options, this.#tickets, this.#bags);
+    return new Trial(this.#environment, options, this.#sessions, this.#bags);
   }
 
   /** For tests: takes what waits, and says whether anything did, or something is yet to begin. */
@@ -278,6 +281,9 @@ export class Dispatch {
         );
         return;
       }
+      case Kind.SESSION:
+        this.#sessions.hear(job);
+        return;
       case Kind.LOG:
         this.#logged(job);
         return;

@@ -125,8 +125,8 @@ export class HookEntry implements Entry {
   readonly #name: string;
   readonly #payload: () => unknown;
   readonly #encode: (result: unknown) => Uint8Array | SavedParts | undefined;
-  /** Whether who waits for the start hears of its failure. */
-  readonly #starts: boolean;
+  /** Under what a failure is kept for whoever waits for it here. */
+  readonly #failure: string | undefined;
 
   private constructor(
     host: HookHost,
@@ -135,7 +135,7 @@ export class HookEntry implements Entry {
     name: string,
     payload: () => unknown,
     encode: (result: unknown) => Uint8Array | SavedParts | undefined,
-    starts = false,
+    failure?: string,
   ) {
     this.#host = host;
     this.#bag = bag;
@@ -143,7 +143,7 @@ export class HookEntry implements Entry {
     this.#name = name;
     this.#payload = payload;
     this.#encode = encode;
-    this.#starts = starts;
+    this.#failure = failure;
   }
 
   static hook(
@@ -163,7 +163,8 @@ export class HookEntry implements Entry {
       return bag.firstState;
     };
     const name = HOOKS[label] ?? label;
-    return new HookEntry(host, bag, ticket, name, payload, encode, !ENDS.includes(name));
+    const failure = ENDS.includes(name) ? undefined : bag.identity.actorId;
+    return new HookEntry(host, bag, ticket, name, payload, encode, failure);
   }
 
   static connection(
@@ -174,7 +175,9 @@ export class HookEntry implements Entry {
     payload: ConnectionPayload,
   ) {
     const encode = (result: unknown) => (MADE.includes(label) ? bytesOf(result) : undefined);
-    return new HookEntry(host, bag, ticket, HOOKS[label] ?? label, () => payload, encode);
+    // A client that is elsewhere is not told what was thrown.
+    const failure = payload.conn.isRemote() ? undefined : payload.conn.id();
+    return new HookEntry(host, bag, ticket, HOOKS[label] ?? label, () => payload, encode, failure);
   }
 
   static run(host: HookHost, bag: ActorBag, ticket: number) {
@@ -243,9 +246,8 @@ export class HookEntry implements Entry {
     }
     if (failed) {
       const record = recordOf(outcome);
-      const { actorId } = this.#bag.identity;
-      if (this.#starts && this.#bag.stopped === undefined)
-        record.thrown = tickets.failures.keep(actorId, outcome);
+      if (this.#failure !== undefined && this.#bag.stopped === undefined)
+        record.thrown = tickets.failures.keep(this.#failure, outcome);
       native.complete(this.#bag.actor, this.#ticket, 1, encodeRecord(record));
     } else if (bytes instanceof SavedParts) {
       const { state, ids, states, removed } = bytes;

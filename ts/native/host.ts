@@ -7,6 +7,12 @@ import { fromRecord, unbridged } from "./errors.js";
 import { keep, type NapiActorFactory } from "./factory.js";
 import type { CallerKind } from "./hooks.js";
 import { onAbort, type Stop } from "./listen.js";
+import {
+  cancellable,
+  type SessionHandle,
+  type SessionListener,
+  type Sessions,
+} from "./sessions.js";
 import type { Tickets } from "./tickets.js";
 
 /** An actor by its name and key, created by the first call if `create` says so, or by its id. */
@@ -115,13 +121,20 @@ export class HostHandle {
   readonly home: number;
   readonly #tickets: Tickets;
   readonly #bags: ReadonlyMap<number, ActorBag>;
+  readonly #sessions: Sessions;
   readonly #known = new WeakMap<Target, Known>();
   #ending: Promise<ShutdownReport> | undefined;
 
-  constructor(number: number, home: number, tickets: Tickets, bags: ReadonlyMap<number, ActorBag>) {
+  constructor(
+    number: number,
+    home: number,
+    sessions: Sessions,
+    bags: ReadonlyMap<number, ActorBag>,
+  ) {
     this.number = number;
     this.home = home;
-    this.#tickets = tickets;
+    this.#sessions = sessions;
+    this.#tickets = sessions.tickets;
     this.#bags = bags;
   }
 
@@ -164,6 +177,37 @@ export class HostHandle {
     } finally {
       unlisten?.();
     }
+  }
+
+  /** Calls an action over a connection of its own, which has ended when this resolves. */
+  async submitConnected(
+    target: Target,
+    params: Uint8Array,
+    action: string,
+    args: Uint8Array,
+    caller: CallerKind,
+    signal: Stop | undefined,
+  ): Promise<Uint8Array> {
+    const { json } = this.#knownOf(target);
+    const bytes = await cancellable(this.#tickets, this.number, signal, (ticket, may) => {
+      const { number } = this;
+      plainly(() =>
+        native.submitConnected(number, json, params, action, args, caller, ticket, may),
+      );
+    });
+    return bytes ?? EMPTY;
+  }
+
+  /** Connects a client, with encoded parameters; `listener` hears what becomes of it. */
+  connect(
+    target: Target,
+    params: Uint8Array,
+    hibernatable: boolean,
+    listener: SessionListener,
+  ): SessionHandle {
+    const { json } = this.#knownOf(target);
+    const opened = plainly(() => native.sessionOpen(this.number, json, params, hibernatable));
+    return this.#sessions.opened(this.number, opened, listener);
   }
 
   /** The live generation of a target, if its author's side runs here. */

@@ -65,6 +65,7 @@ export type {
   HistoryRow,
   JobRow,
 } from "./schedule.js";
+export type { SessionHandle, SessionListener } from "./sessions.js";
 export type { JsBindParam, JsSqlStatement } from "./sql.js";
 export {
   isBinding,

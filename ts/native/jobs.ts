@@ -25,6 +25,7 @@ export const Kind = {
   FIRED: 15,
   CONNECTION: 16,
   OVER: 17,
+  SESSION: 18,
 } as const;
 
 export type Kind = (typeof Kind)[keyof typeof Kind];
@@ -48,6 +49,7 @@ export const FIELDS: Readonly<Record<Kind, number>> = {
   [Kind.FIRED]: 3, // name, arguments, why as JSON
   [Kind.CONNECTION]: 4, // label, id of the connection, request as JSON or null, event or null
   [Kind.OVER]: 5, // name, arguments, caller, origin, id of the connection
+  [Kind.SESSION]: 4, // what, its text, its bytes or null, error record or null
 };
 
 /** What a place in the buffer of a batch is multiplied with before the length is added. */

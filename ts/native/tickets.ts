@@ -28,6 +28,8 @@ export interface WaitOptions {
 export class Tickets {
   /** What starts failed with that somebody may wait for. */
   readonly failures = new StartFailures();
+  /** How many others wait for something that may have failed. Changed by sessions. */
+  others = 0;
   #last = 0;
   readonly #waiting = new Map<number, Waiting>();
   readonly #keepAlive: KeepAlive;
@@ -107,6 +109,6 @@ export class Tickets {
   }
 
   #rest(): void {
-    if (this.#waiting.size === 0) this.failures.clear();
+    if (this.#waiting.size === 0 && this.others === 0) this.failures.clear();
   }
 }

@@ -8,6 +8,7 @@
 import * as native from "../../index.js";
 import type { ActorBag } from "./bags.js";
 import { HostHandle, parse, plainly } from "./host.js";
+import type { Sessions } from "./sessions.js";
 import type { Tickets } from "./tickets.js";
 
 /** What a trial begins with. */
@@ -23,17 +24,19 @@ export type CrashPoint = Parameters<typeof native.crashAt>[1];
 
 export class Trial {
   readonly #number: number;
+  readonly #sessions: Sessions;
   readonly #tickets: Tickets;
   readonly #bags: ReadonlyMap<number, ActorBag>;
 
   constructor(
     environment: number,
     options: TrialOptions,
-    tickets: Tickets,
+    sessions: Sessions,
     bags: ReadonlyMap<number, ActorBag>,
   ) {
     this.#number = plainly(() => native.openTrial(environment, JSON.stringify(options)));
-    this.#tickets = tickets;
+    this.#sessions = sessions;
+    this.#tickets = sessions.tickets;
     this.#bags = bags;
   }
 
@@ -54,7 +57,7 @@ export class Trial {
       plainly(() => native.openTrialHost(this.#number, ticket));
     });
     const { host, home } = parse<{ host: number; home: number }>(opened);
-    return new HostHandle(host, home, this.#tickets, this.#bags);
+    return new HostHandle(host, home, this.#sessions, this.#bags);
   }
 
   /**
