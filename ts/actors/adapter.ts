@@ -9,8 +9,8 @@
 
 import { Call } from "../calls/call";
 import { copy, decode, encode } from "../codec";
+import { decodeRemote, encodeRemote } from "../codec/remote";
 import { type ConnectionPayload, connectionHooks } from "../connections/hooks";
-import { decodeRemote, encodeRemote } from "../connections/remote";
 import type { Definition, Hook } from "../definition";
 import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
@@ -260,7 +260,7 @@ function callAction(
 ): Promise<Uint8Array> {
   const call = callOf(live, payload);
   const remote = call.caller === "client";
-  const args = remote ? decodeRemote(payload.args) : decode(payload.args);
+  const args = remote ? decodeRemote(payload.args, "args") : decode(payload.args);
   const list = Array.isArray(args) ? args : [];
   const carry = (output: unknown): Uint8Array =>
     remote ? encodeRemote(output, "result") : encode(output, "result");

@@ -4,6 +4,7 @@ import type { Definition } from "../definition";
 import { checkKeys, describe } from "../definition/keys";
 import { checkedArgument, invalidArgument } from "../errors";
 import type { Row, Target } from "../native-half";
+import { fixed, made } from "./connection";
 import { unlessAborted } from "./departures";
 import { makeHandle } from "./handle";
 import { readKey } from "./key";
@@ -12,7 +13,7 @@ import { type Origin, Reach, readInput } from "./reach";
 /** Makes clients for the definitions of one registry. */
 export type ClientMaker = (origin: () => Origin) => object;
 
-const later = ["params", "getParams", "createInRegion", "region", "poolName"];
+const later = ["createInRegion", "region", "poolName"];
 
 /** Prepares the class of the clients of a registry. */
 export function clientMaker(definitions: ReadonlyMap<string, Definition>): ClientMaker {
@@ -81,26 +82,27 @@ class Accessor {
   }
 
   get(key?: unknown, options?: unknown): object {
-    const { signal } = readOptions(options, "get", []);
-    return this.#handle({ name: this.#name, key: readKey(key) }, undefined, signal);
+    const how = readOptions(options, "get", []);
+    return this.#handle({ name: this.#name, key: readKey(key) }, how);
   }
 
   getOrCreate(key?: unknown, options?: unknown): object {
-    const { signal, input } = readOptions(options, "getOrCreate", ["createWithInput"]);
+    const how = readOptions(options, "getOrCreate", ["createWithInput"]);
     const target = { name: this.#name, key: readKey(key), create: true };
-    return this.#handle(target, input, signal);
+    return this.#handle(target, how);
   }
 
   getForId(actorId: unknown, options?: unknown): object {
     if (typeof actorId !== "string") {
       throw invalidArgument(`the id of an actor is a string, not ${describe(actorId)}`);
     }
-    const { signal } = readOptions(options, "getForId", []);
-    return this.#handle({ id: actorId }, undefined, signal);
+    const how = readOptions(options, "getForId", []);
+    return this.#handle({ id: actorId }, how);
   }
 
   async create(key?: unknown, options?: unknown): Promise<object> {
-    const { signal, input } = readOptions(options, "create", ["input"]);
+    const how = readOptions(options, "create", ["input"]);
+    const { signal, input } = how;
     const target = { name: this.#name, key: readKey(key) };
     const { host } = this.#origin();
     const made = async (): Promise<Row> => {
@@ -112,27 +114,51 @@ class Accessor {
     };
     signal?.throwIfAborted();
     const row = await unlessAborted(made(), signal);
-    return this.#handle({ id: row.id }, undefined, signal);
+    return this.#handle({ id: row.id }, { ...how, input: undefined });
   }
 
-  #handle(target: Target, input: unknown, signal: AbortSignal | undefined): object {
-    const reached = { target, definition: this.#definition, input, signal };
+  #handle(target: Target, how: HandleOptions): object {
+    const reached = { target, definition: this.#definition, ...how };
     return makeHandle(new Reach(this.#origin, reached), this.#definition);
   }
+}
+
+/** What options of a handle say. */
+interface HandleOptions {
+  readonly signal: AbortSignal | undefined;
+  readonly input: unknown;
+  readonly params: (() => Promise<Uint8Array>) | undefined;
 }
 
 function readOptions(
   options: unknown,
   method: string,
   inputKeys: readonly string[],
-): { signal: AbortSignal | undefined; input: unknown } {
-  if (options === undefined) return { signal: undefined, input: undefined };
-  const keys = { place: `options of ${method}()`, known: ["signal", ...inputKeys], later };
+): HandleOptions {
+  if (options === undefined) return { signal: undefined, input: undefined, params: undefined };
+  const known = ["signal", "params", "getParams", ...inputKeys];
+  const keys = { place: `options of ${method}()`, known, later };
   checkedArgument(() => checkKeys(options, keys));
   const given = options as Record<string, unknown>;
   const { signal } = given;
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw invalidArgument(`signal of ${method}() is ${describe(signal)}, not an AbortSignal`);
   }
-  return { signal, input: inputKeys[0] === undefined ? undefined : given[inputKeys[0]] };
+  const input = inputKeys[0] === undefined ? undefined : given[inputKeys[0]];
+  return { signal, input, params: readParams(given, method) };
+}
+
+/** What is passed to the hooks of connections; `undefined` where there are to be none. */
+function readParams(
+  { params, getParams }: Record<string, unknown>,
+  method: string,
+): HandleOptions["params"] {
+  if (getParams === undefined) return params === undefined ? undefined : fixed(params);
+  if (params !== undefined) {
+    throw invalidArgument(`options of ${method}() have both params and getParams: give one`);
+  }
+  if (typeof getParams !== "function") {
+    throw invalidArgument(`getParams of ${method}() is ${describe(getParams)}, not a function`);
+  }
+  return made(getParams as () => unknown);
 }

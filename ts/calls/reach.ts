@@ -26,6 +26,8 @@ import {
   EitherSignal,
   type Host,
   type Row,
+  type Session,
+  type SessionListener,
   type Stop,
   type Target,
 } from "../native-half";
@@ -37,6 +39,7 @@ import { insideOf } from "../transaction/inside";
 import { awaited, type Ends, passed, through } from "./awaited";
 import { Call, MAX_DEPTH } from "./call";
 import { Departures, mayLeave, unlessAborted } from "./departures";
+import type { Callee } from "./members";
 
 /** From where a client calls. */
 export interface Origin {
@@ -57,10 +60,12 @@ export interface Reached {
   readonly definition: Definition | undefined;
   /** What the actor is created with, where the handle creates it. */
   readonly input: unknown;
+  /** Encoded parameters, where its calls have connections of their own. */
+  readonly params?: (() => Promise<Uint8Array>) | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
-export class Reach {
+export class Reach implements Callee {
   readonly #origin: () => Origin;
   readonly #reached: Reached;
   readonly #departures = new Departures();
@@ -74,6 +79,34 @@ export class Reach {
   /** Which actor is meant. */
   get target(): Target {
     return this.#reached.target;
+  }
+
+  /** What its connections pass, if anything. */
+  get params(): (() => Promise<Uint8Array>) | undefined {
+    return this.#reached.params;
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.#reached.signal;
+  }
+
+  /** From where it calls now. */
+  get origin(): Origin {
+    return this.#origin();
+  }
+
+  /** The host, once it is open, what the caller changed is durable, and the actor is there. */
+  async arrive(): Promise<Host> {
+    const { host, live, call } = this.#origin();
+    if (live !== undefined) await mayLeave(live, call);
+    const opened = typeof host === "function" ? await host() : host;
+    if (this.#reached.input !== undefined) await this.#ensure(opened);
+    return opened;
+  }
+
+  /** Opens a session with the actor. */
+  open(host: Host, params: Uint8Array, listener: SessionListener): Session {
+    return host.connect(this.#reached.target, params, true, listener);
   }
 
   /** Calls an action. */
@@ -100,7 +133,9 @@ export class Reach {
       live === undefined || (isSelf(this.#reached.target, live) && insideOf(live) === undefined)
         ? undefined
         : mayLeave(live, origin.call);
-    if (typeof host !== "function" && gate === undefined && this.#departures.none) {
+    const { params } = this.#reached;
+    const isPlain = params === undefined && this.#departures.none;
+    if (typeof host !== "function" && gate === undefined && isPlain) {
       const answer = this.#callHere(host, origin, name, args, stop, undefined);
       if (answer !== undefined) return answer;
       if (this.#reached.input === undefined) {
@@ -120,7 +155,8 @@ export class Reach {
       await gate;
       const opened = typeof host === "function" ? await host() : host;
       if (this.#reached.input !== undefined) await this.#ensure(opened);
-      return (ends) => this.#callAt(opened, origin, name, copied, stop, ends);
+      const passed = await params?.();
+      return (ends) => this.#callAt(opened, origin, name, copied, passed, stop, ends);
     });
   }
 
@@ -157,9 +193,18 @@ export class Reach {
     origin: Origin,
     name: string,
     args: readonly unknown[],
+    params: Uint8Array | undefined,
     signal: Stop | undefined,
     ends: Ends,
   ): void {
+    if (params !== undefined) {
+      const bytes = readingArgument(() => encode(args, "args"));
+      const caller = callerKind(origin.live === undefined ? "local" : "actor");
+      const { target } = this.#reached;
+      const answer = host.submitConnected(target, params, name, bytes, caller, signal);
+      void through(answer, decode, crossed, ends);
+      return;
+    }
     if (this.#callHere(host, origin, name, args, signal, ends) !== undefined) return;
     const bytes = readingArgument(() => encode(args, "args"));
     this.#submit(host, origin, name, bytes, signal, ends);

@@ -7,11 +7,12 @@ import { unlessCircular } from "../queue/circles";
 import { flagOf, readOptions, sendOptionsOf, signalOf, timeoutOf } from "../queue/options";
 import { SEND, type SendAnswer } from "../queue/send";
 import type { QueueSendResult } from "../types";
-import { either, type Reach } from "./reach";
+import type { Callee } from "./members";
+import { either } from "./reach";
 
-/** Sends a message to what `reach` reaches. It never throws synchronously. */
+/** Sends a message to what `callee` is. It never throws synchronously. */
 export async function sendThrough(
-  reach: Reach,
+  callee: Callee,
   name: unknown,
   body: unknown,
   given: unknown,
@@ -29,12 +30,12 @@ export async function sendThrough(
   const bytes = readingArgument(() => encode(body, "body"));
   const signal = signalOf(options, "send");
   const leave = (ends?: AbortSignal): Promise<unknown> =>
-    reach.call(SEND, [name, bytes, how], either(signal, ends));
+    callee.call(SEND, [name, bytes, how], either(signal, ends));
   if (!wait) {
     await leave();
     return undefined;
   }
-  const waiting = reach.waiting(name);
+  const waiting = callee.waiting(name);
   const answered =
     waiting === undefined
       ? await leave()

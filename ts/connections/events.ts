@@ -1,10 +1,10 @@
 /** Arguments of events: what their schemas say of them, and their bytes for each kind of client. */
 
 import { encode } from "../codec";
+import { encodeRemote } from "../codec/remote";
 import type { EventRules } from "../definition/events";
 import { readingArgument } from "../errors";
 import { validated } from "../schema";
-import { encodeRemote } from "./remote";
 
 /**
  * What the schema of an event makes of its arguments; at once where it can. One argument is checked as

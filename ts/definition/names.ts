@@ -10,17 +10,12 @@ const common: readonly string[] = [
 ];
 
 /** Members that handles do not have yet. No action takes their place, and no actor is asked. */
-export const plannedMembers: readonly string[] = [
-  "connect",
-  "fetch",
-  "webSocket",
-  "getGatewayUrl",
-  "reload",
-];
+export const plannedMembers: readonly string[] = ["fetch", "webSocket", "getGatewayUrl", "reload"];
 
 /** Members of every handle. */
 export const reservedActions: readonly string[] = [
   "action",
+  "connect",
   "resolve",
   "send",
   ...plannedMembers,

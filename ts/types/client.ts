@@ -1,6 +1,7 @@
 /** Clients and handles, as types. */
 
 import type { ActionArgs, ActionAt, ActionName, ActionResult, Calls } from "./actions";
+import type { ActorConn, ConnectArgs, ParamsOptions } from "./connected";
 import type { AnyActorDefinition, AnyRegistry, DefinitionsOf, TypesOf } from "./definition";
 import type { HandleSend, TypesOfQueues } from "./queue";
 
@@ -8,7 +9,7 @@ import type { HandleSend, TypesOfQueues } from "./queue";
 export type ActorKey = string | readonly string[];
 
 /** Options of `get` and `getForId`. */
-export interface GetOptions {
+export interface GetOptions<P = unknown> extends ParamsOptions<P> {
   /** Gives up every call of the handle when it fires. */
   signal?: AbortSignal | undefined;
 }
@@ -21,10 +22,11 @@ type InputAs<Name extends string, I> = unknown extends I
     : { [K in Name]: I };
 
 /** Options of `getOrCreate`. */
-export type GetOrCreateOptions<I = unknown> = GetOptions & InputAs<"createWithInput", I>;
+export type GetOrCreateOptions<I = unknown, P = unknown> = GetOptions<P> &
+  InputAs<"createWithInput", I>;
 
 /** Options of `create`. */
-export type CreateOptions<I = unknown> = GetOptions & InputAs<"input", I>;
+export type CreateOptions<I = unknown, P = unknown> = GetOptions<P> & InputAs<"input", I>;
 
 /** Key and options, where the options may be left out unless the actor needs an input. */
 type KeyAnd<I, O> = unknown extends I
@@ -36,13 +38,16 @@ type KeyAnd<I, O> = unknown extends I
 /** Reaches the actors of one name. */
 export interface ActorAccessor<D extends AnyActorDefinition> {
   /** The actor of the key, which must exist when it is called. */
-  get(key?: ActorKey, options?: GetOptions): ActorHandle<D>;
+  get(key?: ActorKey, options?: GetOptions<TypesOf<D>["sentParams"]>): ActorHandle<D>;
   /** The actor of the key; the first call creates it. */
   getOrCreate(
-    ...args: KeyAnd<TypesOf<D>["input"], GetOrCreateOptions<TypesOf<D>["input"]>>
+    ...args: KeyAnd<
+      TypesOf<D>["input"],
+      GetOrCreateOptions<TypesOf<D>["input"], TypesOf<D>["sentParams"]>
+    >
   ): ActorHandle<D>;
   /** The actor of the id. */
-  getForId(actorId: string, options?: GetOptions): ActorHandle<D>;
+  getForId(actorId: string, options?: GetOptions<TypesOf<D>["sentParams"]>): ActorHandle<D>;
   /**
    * Creates the actor of the key. It is started by its first call, which rejects with what `createState`
    * and the other hooks of its start throw.
@@ -51,7 +56,10 @@ export interface ActorAccessor<D extends AnyActorDefinition> {
    * refuses the input.
    */
   create(
-    ...args: KeyAnd<TypesOf<D>["input"], CreateOptions<TypesOf<D>["input"]>>
+    ...args: KeyAnd<
+      TypesOf<D>["input"],
+      CreateOptions<TypesOf<D>["input"], TypesOf<D>["sentParams"]>
+    >
   ): Promise<ActorHandle<D>>;
 }
 
@@ -75,11 +83,18 @@ export interface HandleMembers<A, Q = unknown> {
   resolve(): Promise<string>;
 }
 
+/** What a handle has of connections. */
+export interface Connects<D extends AnyActorDefinition> {
+  /** Connects to the actor at once, and again whenever the connection is lost. */
+  connect(...args: ConnectArgs<TypesOf<D>["sentParams"]>): ActorConn<D>;
+}
+
 /** Calls one actor. It stays valid while the actor sleeps, wakes and is created again. */
 export type ActorHandle<D extends AnyActorDefinition> = HandleMembers<
   TypesOf<D>["actions"],
   TypesOf<D>["queues"]
 > &
+  Connects<D> &
   Calls<TypesOf<D>["actions"]>;
 
 /**
@@ -105,7 +120,7 @@ export interface ClientRaw<R extends AnyRegistry> {
   getForId<N extends keyof DefinitionsOf<R> & string>(
     name: N,
     actorId: string,
-    options?: GetOptions,
+    options?: GetOptions<TypesOf<DefinitionsOf<R>[N]>["sentParams"]>,
   ): ActorHandle<DefinitionsOf<R>[N]>;
   /** See {@link ActorAccessor.create}. */
   create<N extends keyof DefinitionsOf<R> & string>(

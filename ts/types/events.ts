@@ -59,7 +59,8 @@ interface TypesOfOptions<E> extends EventTypes {
 /** The arguments of an event: a tuple's members, anything else as the only one, nothing for `undefined`. */
 export type InferEventArgs<T> = unknown extends T
   ? unknown[]
-  : [T] extends [void]
+  : // biome-ignore lint/suspicious/noConfusingVoidType: event<void>() is an event without a payload
+    [T] extends [void]
     ? []
     : [T] extends [readonly unknown[]]
       ? number extends T["length"]

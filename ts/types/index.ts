@@ -3,6 +3,7 @@
 export type * from "./actions";
 export type * from "./client";
 export type * from "./config";
+export type * from "./connected";
 export type * from "./connections";
 export type * from "./context";
 export type * from "./definition";
