@@ -75,8 +75,8 @@ describe("actor() refuses", () => {
       "option maxQueueSize is 0, not a whole number from 1 to 4294967295",
     ],
     [
-      { options: { onConnectTimeout: 1 } },
-      'key "onConnectTimeout" of options of actor() is not available yet',
+      { options: { connectionLivenessTimeout: 1 } },
+      'key "connectionLivenessTimeout" of options of actor() is not available yet',
     ],
   ];
   for (const [config, message] of refused) {
@@ -93,7 +93,7 @@ describe("actor() refuses", () => {
     });
   }
 
-  for (const key of ["events", "connState", "onConnect", "onRequest", "onWebSocket"]) {
+  for (const key of ["inspector", "limits", "onRequest", "onWebSocket"]) {
     it(`${key}, which is not available yet, by name`, () => {
       assert.throws(
         () => actor({ [key]: {} }),

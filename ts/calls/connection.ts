@@ -241,7 +241,7 @@ export function made(make: () => unknown): () => Promise<Uint8Array> {
 }
 
 function makeConnClass(names: readonly string[]): CalledClass {
-  return makeClass(names, (member) => {
+  return makeClass("ActorConn", names, (member) => {
     const add = (name: string, make: (at: Connection) => unknown): void => {
       member(name, (callee) => make(callee as Connection));
     };

@@ -38,7 +38,7 @@ function makeHandleClass(
   names: readonly string[],
   definition: Definition | undefined,
 ): CalledClass {
-  return makeClass(names, (member) => {
+  return makeClass("ActorHandle", names, (member) => {
     const add = (name: string, make: (reach: Reach) => unknown): void => {
       member(name, (callee) => make(callee as Reach));
     };

@@ -39,8 +39,9 @@ export function calleeOf(value: unknown): Callee | undefined {
   return (value as Called)[CALLEE];
 }
 
-/** Makes a class with the actions `names`, and what `add` adds to it. */
+/** Makes a class called `called` with the actions `names`, and what `add` adds to it. */
 export function makeClass(
+  called: string,
   names: readonly string[],
   add: (member: (name: string, make: (callee: Callee) => unknown, kept?: boolean) => void) => void,
 ): CalledClass {
@@ -52,6 +53,7 @@ export function makeClass(
       Object.defineProperty(this, CALLEE, { value: callee });
     }
   }
+  Object.defineProperty(Calls, "name", { value: called });
   const proto = Calls.prototype;
   addActions(proto, names, "");
   // Members come before actions of their names.

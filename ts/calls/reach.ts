@@ -155,7 +155,7 @@ export class Reach implements Callee {
       await gate;
       const opened = typeof host === "function" ? await host() : host;
       if (this.#reached.input !== undefined) await this.#ensure(opened);
-      const passed = await params?.();
+      const passed = params === undefined ? undefined : await params();
       return (ends) => this.#callAt(opened, origin, name, copied, passed, stop, ends);
     });
   }
