@@ -233,10 +233,7 @@ describe("a panic", () => {
       ...Object.fromEntries(
         Object.getOwnPropertyNames(ActorContext.prototype)
           .filter((name) => name !== "constructor")
-          .map((name) => [
-            `ActorContext#${name}`,
-            () => context[name](...(given[name] ?? [])),
-          ]),
+          .map((name) => [`ActorContext#${name}`, () => context[name](...(given[name] ?? []))]),
       ),
     };
   };

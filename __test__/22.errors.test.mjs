@@ -180,7 +180,13 @@ describe("a call that is made wrongly", () => {
       await assert.rejects(handle.action(call), wrong);
     }
     await assert.rejects(handle.action({ name: "ok", signal: {} }), wrong);
-    for (const options of [5, { inputs: 5 }, { params: () => {} }, { region: "x" }, { signal: {} }]) {
+    for (const options of [
+      5,
+      { inputs: 5 },
+      { params: () => {} },
+      { region: "x" },
+      { signal: {} },
+    ]) {
       await assert.rejects(actors.create("b", options), wrong);
     }
     assert.equal(await handle.action({ name: "ok", signal }), true);

@@ -37,10 +37,7 @@ describe("a client refuses", () => {
       () => client.note.get("a", { params: 1, getParams: () => 1 }),
       "options of get() have both params and getParams: give one",
     ],
-    [
-      () => client.note.get("a", { getParams: 1 }),
-      "getParams of get() is 1, not a function",
-    ],
+    [() => client.note.get("a", { getParams: 1 }), "getParams of get() is 1, not a function"],
     [
       () => client.note.get("a", { createWithInput: 1 }),
       /^unknown key "createWithInput" of options of get\(\)/,

@@ -231,7 +231,10 @@ function actionsOf(
     return encodeAnswer(await runSend(at, call, args, () => new Context(at, call)));
   };
   if (definition.hook("onRequest") !== undefined) {
-    out[REQUEST] = (_error, payload) => answerRequest(live(payload), callerOf(payload), payload);
+    out[REQUEST] = (_error, payload) => {
+      const at = live(payload);
+      return answerRequest(at, callOf(at, payload), payload);
+    };
   }
   for (const name of definition.internalActions.keys()) {
     const only = (caller: Caller): Callback => {

@@ -9,11 +9,10 @@
  * 3. What fails behind the head breaks the answer off, and is logged.
  */
 
-import { Call } from "../calls/call";
+import type { Call } from "../calls/call";
 import { mayLeave } from "../calls/departures";
 import { RivetError } from "../errors";
 import { clockwork, dispatch, type Exchange } from "../native-half";
-import type { Caller } from "../types";
 import { forCaller } from "./action";
 import { Context } from "./context";
 import type { Live } from "./live";
@@ -50,11 +49,10 @@ const HEAD_LENGTH = 4;
 /** Has the author answer a request. */
 export async function answerRequest(
   live: Live,
-  caller: Caller,
+  call: Call,
   payload: RequestPayload,
 ): Promise<Uint8Array> {
   const onRequest = live.definition.hook("onRequest");
-  const call = new Call(live, caller, undefined, payload);
   const { head, body } = unpack(payload.args ?? new Uint8Array());
   const exchange = dispatch.exchange(head.exchange);
   const gone = new AbortController();
