@@ -436,6 +436,11 @@ export interface JsActorConfig {
   canHibernateWebsocket?: boolean
   /** Whether a raw request has a connection of its own, with its hooks. Without it, no. */
   connectsRequests?: boolean
+  /** Without it, as `canHibernateWebsocket`. */
+  hibernatesConnections?: boolean
+  messagesPerSecond?: number
+  messageBurst?: number
+  connectionsPerIp?: number
   /**
    * When answers leave: `reply` once what they may reveal is durable,
    * `interval` at once. Without it, `interval`.

@@ -75,6 +75,35 @@ describe("actor() refuses", () => {
       "option maxQueueSize is 0, not a whole number from 1 to 4294967295",
     ],
     [
+      { options: { maxConnections: 0 } },
+      "option maxConnections is 0, not a whole number from 1 to 4294967295",
+    ],
+    [{ events: 5 }, "events of actor() is 5, not an object"],
+    [
+      { events: { a: { schema: 1 } } },
+      'schema of event "a" of actor() is 1, not a Standard Schema',
+    ],
+    [
+      { events: { a: { canSubscribe: 1 } } },
+      'canSubscribe of event "a" of actor() is 1, not a function',
+    ],
+    [
+      { events: { a: { canSubscibe() {} } } },
+      'unknown key "canSubscibe" of event "a" of actor(): did you mean "canSubscribe"?',
+    ],
+    [
+      { connState: 1, createConnState() {} },
+      "actor() has both connState and createConnState: give one of them",
+    ],
+    [{ onConnect: 5 }, "onConnect of actor() is 5, not a function"],
+    [{ connParamsSchema: {} }, "connParamsSchema of actor() is an object, not a Standard Schema"],
+    [{ onDisconect() {} }, 'unknown key "onDisconect" of actor(): did you mean "onDisconnect"?'],
+    [
+      { limits: { messagesPerSecond: 0 } },
+      "messagesPerSecond of limits of actor() is 0, not a whole number from 1 to 4294967295",
+    ],
+    [{ limits: { burst: 1 } }, "limits of actor() have burst without messagesPerSecond: give both"],
+    [
       { options: { connectionLivenessTimeout: 1 } },
       'key "connectionLivenessTimeout" of options of actor() is not available yet',
     ],
@@ -93,7 +122,7 @@ describe("actor() refuses", () => {
     });
   }
 
-  for (const key of ["inspector", "limits", "onRequest", "onWebSocket"]) {
+  for (const key of ["inspector", "onWebSocket"]) {
     it(`${key}, which is not available yet, by name`, () => {
       assert.throws(
         () => actor({ [key]: {} }),

@@ -134,14 +134,18 @@ export function isRivetErrorCode(value: unknown, group: string, code: string): b
   return isRivetError(value) && value.group === group && value.code === code;
 }
 
-/** What the caller gets for whatever an author's function threw. */
-export function callersError(thrown: unknown, actor: ActorSpecifier | undefined): RivetError {
+/** What the caller gets for whatever an author's function threw, with what `carry` makes of its metadata. */
+export function callersError(
+  thrown: unknown,
+  actor: ActorSpecifier | undefined,
+  carry: (metadata: unknown) => unknown = plain,
+): RivetError {
   return withoutStack(() => {
     if (isRivetError(thrown)) {
       return new RivetError(thrown.group, thrown.code, thrown.message, {
         public: thrown.public,
         statusCode: thrown.statusCode,
-        metadata: plain(thrown.metadata),
+        metadata: carry(thrown.metadata),
         rayId: thrown.rayId,
         actor: thrown.actor ?? actor,
         cause: thrown,

@@ -2,6 +2,7 @@
 
 import type { Call } from "../calls/call";
 import { withoutStack } from "../codec/parts";
+import { remoteMetadata } from "../codec/remote";
 import { callersError, RivetError } from "../errors";
 import { clockwork, once } from "../native-half";
 import { giveBack } from "../queue/give-back";
@@ -51,7 +52,7 @@ export async function runAction<T>(
     if (queue !== undefined) await giveBack(live, queue, thrown);
     const statements = call.endStatements();
     if (statements !== undefined) await statements;
-    throw forCaller(thrown, live);
+    throw forCaller(thrown, live, call.caller === "client");
   } finally {
     call.release();
   }
@@ -91,8 +92,8 @@ export function actionNotFound(name: string, live: Live | undefined): RivetError
 const wrappers = once("wrappers", () => new WeakSet<object>());
 
 /** What the caller gets for what an author's function threw, and {@link throughBoundary} knows again. */
-export function forCaller(thrown: unknown, live: Live): RivetError {
-  const error = callersError(thrown, live.specifier);
+export function forCaller(thrown: unknown, live: Live, remote = false): RivetError {
+  const error = callersError(thrown, live.specifier, remote ? remoteMetadata : undefined);
   wrappers.add(error);
   return error;
 }

@@ -9,12 +9,14 @@
 
 import { Call } from "../calls/call";
 import { copy, decode, encode } from "../codec";
-import { decodeRemote, encodeRemote } from "../codec/remote";
+import { encodeRemote } from "../codec/remote";
 import { type ConnectionPayload, connectionHooks } from "../connections/hooks";
+import { readRemote } from "../connections/remote";
 import type { Definition, Hook } from "../definition";
 import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
 import { giveBack } from "../queue/give-back";
+import { encodeRemoteAnswer, readSent } from "../queue/remote";
 import { encodeAnswer, runSend, SEND, type SendArguments } from "../queue/send";
 import { validate } from "../schema";
 import type { Caller, ScheduledFireInfo } from "../types";
@@ -54,7 +56,7 @@ export function liveOf(bag: Bag): Live | undefined {
 }
 
 function settingsOf(definition: Definition): object {
-  const { options } = definition;
+  const { options, limits } = definition;
   return {
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(options.icon === undefined ? {} : { icon: options.icon }),
@@ -76,6 +78,10 @@ function settingsOf(definition: Definition): object {
     sleepTimeoutMs: Math.ceil(options.sleepTimeout),
     maxSchedules: options.maxSchedules,
     maxConnections: options.maxConnections,
+    hibernatesConnections: true,
+    messagesPerSecond: limits.messagesPerSecond,
+    messageBurst: limits.burst,
+    connectionsPerIp: limits.connectionsPerIp,
     noSleep: options.noSleep,
     maxQueueSize: options.maxQueueSize,
     maxQueueMessageSize: options.maxQueueMessageSize,
@@ -115,7 +121,7 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
       try {
         return await at.during(name, () => body(at, payload));
       } catch (thrown) {
-        throw forCaller(thrown, at);
+        throw forCaller(thrown, at, payload.conn?.isRemote() === true);
       }
     };
   };
@@ -226,9 +232,11 @@ function actionsOf(
   }
   out[SEND] = async (_error, payload) => {
     const at = live(payload);
+    const remote = callerOf(payload) === "client";
+    const args = remote ? readSent(payload.args, at) : (decode(payload.args) as SendArguments);
     const call = callOf(at, payload);
-    const args = decode(payload.args) as SendArguments;
-    return encodeAnswer(await runSend(at, call, args, () => new Context(at, call)));
+    const answer = await runSend(at, call, args, () => new Context(at, call));
+    return remote ? encodeRemoteAnswer(answer) : encodeAnswer(answer);
   };
   if (definition.hook("onRequest") !== undefined) {
     out[REQUEST] = (_error, payload) => {
@@ -261,9 +269,9 @@ function callAction(
   internal: boolean,
   payload: Payload,
 ): Promise<Uint8Array> {
+  const remote = callerOf(payload) === "client";
+  const args = remote ? readRemote(payload.args, "args", live.specifier) : decode(payload.args);
   const call = callOf(live, payload);
-  const remote = call.caller === "client";
-  const args = remote ? decodeRemote(payload.args, "args") : decode(payload.args);
   const list = Array.isArray(args) ? args : [];
   const carry = (output: unknown): Uint8Array =>
     remote ? encodeRemote(output, "result") : encode(output, "result");

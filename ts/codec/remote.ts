@@ -32,3 +32,13 @@ export function decodeRemote(bytes: Uint8Array | null | undefined, root: string)
   // Each part of a value takes one byte at least.
   return fromCompat(decode(bytes), root, { unknown: "keep", most: bytes?.length || 1 });
 }
+
+/** Metadata of an error in the form that clients read, for JSON; nothing where there is no form for it. */
+export function remoteMetadata(metadata: unknown): unknown {
+  if (metadata === undefined || metadata === null) return undefined;
+  try {
+    return toCompat(metadata, "metadata", "json");
+  } catch {
+    return undefined;
+  }
+}

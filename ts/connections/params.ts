@@ -6,13 +6,14 @@
  */
 
 import { decode, encode } from "../codec";
-import { decodeRemote, encodeRemote } from "../codec/remote";
+import { encodeRemote } from "../codec/remote";
 import type { NativeConnection } from "../native-half";
+import { readRemote } from "./remote";
 
 /** What the client passed; undefined for nothing. */
 export function decodeParams(handle: NativeConnection): unknown {
   const bytes = handle.params();
-  const given = handle.isRemote() ? decodeRemote(bytes, "params") : decode(bytes);
+  const given = handle.isRemote() ? readRemote(bytes, "params") : decode(bytes);
   // How the protocol says that there is nothing.
   return given === null ? undefined : given;
 }

@@ -8,6 +8,7 @@ import type { ActorDefinition, DatabaseProvider, DefinitionTypes, Migration } fr
 import { type ActionFunction, flatten, isGroup } from "./actions";
 import { type EventRules, readEvents } from "./events";
 import { checkFunction, checkKeys, describe, type Keys, nearest, quoted } from "./keys";
+import { type Limits, readLimits } from "./limits";
 import { type Options, readOptions } from "./options";
 import { type QueueRules, readQueues } from "./queues";
 
@@ -51,9 +52,10 @@ const keys: Keys = {
     "events",
     "connState",
     "connParamsSchema",
+    "limits",
     "options",
   ],
-  later: ["inspector", "limits", "onWebSocket"],
+  later: ["inspector", "onWebSocket"],
 };
 
 const runKeys: Keys = {
@@ -86,6 +88,8 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
   readonly events: ReadonlyMap<string, EventRules>;
   /** The schema of what clients pass when they connect. */
   readonly connParamsSchema: StandardSchemaV1 | undefined;
+  /** What one remote client may do. */
+  readonly limits: Limits;
   /** Whether connections have a state at all. */
   readonly hasConnState: boolean;
   /** The schema of the input. */
@@ -119,6 +123,7 @@ export class Definition implements ActorDefinition<DefinitionTypes> {
     ]);
     this.queues = readQueues(config.queues);
     this.events = readEvents(config.events);
+    this.limits = readLimits(config.limits);
     this.connParamsSchema = readSchema(config.connParamsSchema, "connParamsSchema");
     this.hasConnState = config.connState !== undefined || config.createConnState !== undefined;
     this.inputSchema = readSchema(config.inputSchema, "inputSchema");

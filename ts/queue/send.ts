@@ -67,7 +67,7 @@ export async function runSend(
     if (options.wait && isRivetErrorCode(thrown, "queue", "timed_out")) {
       return { status: "timedOut" };
     }
-    throw forCaller(thrown, live);
+    throw forCaller(thrown, live, call.caller === "client");
   } finally {
     call.release();
   }

@@ -69,6 +69,16 @@ export interface ActorOptions {
   maxQueueMessageSize?: number | undefined;
 }
 
+/** What one remote client may do. Each is a whole number from 1; what is not given is not limited. */
+export interface ClientLimits {
+  /** How many messages a second a connection may send in the long run. */
+  messagesPerSecond?: number | undefined;
+  /** How many of them may come at once. Default as many as in a second. */
+  burst?: number | undefined;
+  /** How many connections to one actor an address may have. */
+  connectionsPerIp?: number | undefined;
+}
+
 /** The `run` of an actor: a function, or one with what people see of it. */
 export type RunConfig<C> =
   | ((c: C) => void | Promise<void>)
@@ -258,6 +268,8 @@ export interface ActorConfig<
     Named<N>;
   /** Checks and may change the arguments of actions. */
   actionInputSchemas?: ActionInputSchemas<NoInfer<A>>;
+  /** What one remote client may do; a connection that does more is closed with code 1008. */
+  limits?: ClientLimits;
   /** Options. */
   options?: ActorOptions;
 }
