@@ -210,6 +210,12 @@ export declare function actorContext(environment: number, actor: number): ActorC
 export declare function admit(actor: number): number
 
 /**
+ * Answers a request: with status 0 by the head and a small body, else by the record of an
+ * error.
+ */
+export declare function answerAsked(asked: number, status: number, bytes: Uint8Array): void
+
+/**
  * Of which kinds the clients are that a broadcast would reach: bit 0 for those within the
  * process, bit 1 for remote ones.
  */
@@ -414,6 +420,14 @@ export declare function finishCall(actor: number, call: number, status: number, 
  */
 export declare function flushSync(actors: Array<number>, ms: number): boolean
 
+/**
+ * Answers a request, given by `{"method", "uri", "headers"}`, of which the body is there,
+ * or without one is written to the exchange whose number this returns. Settles `ticket`
+ * with the head of the answer, and a small body. What it returns is let go by
+ * [`let_go`].
+ */
+export declare function gatewayRequest(environment: number, listener: number, head: string, body: Uint8Array | undefined | null, ticket: number): number
+
 /** An action, for display. */
 export interface JsActionDefinition {
   /** What callers say. */
@@ -585,6 +599,9 @@ export declare function kvList(kv: Kv, start: Uint8Array, end: Uint8Array | unde
  * durable.
  */
 export declare function kvPut(kv: Kv, keys: Array<Uint8Array>, values: Array<Uint8Array>, ticket: number): void
+
+/** Lets go of a request or a tunnel; of one that was let go nothing. */
+export declare function letGo(held: number): void
 
 /**
  * The number of the live generation of `target`, if its author's side runs in
@@ -886,3 +903,18 @@ export declare function trialDue(id: number): number
 
 /** The time of a trial, in milliseconds since the epoch. */
 export declare function trialNow(id: number): number
+
+/**
+ * Begins a connection of a client at `address`, whose bytes JavaScript carries: its
+ * number.
+ */
+export declare function tunnelOpen(environment: number, listener: number, address?: string | undefined | null): number
+
+/** Settles `ticket` with what the gateway sends through a tunnel, or with null at the end. */
+export declare function tunnelRead(environment: number, tunnel: number, ticket: number): void
+
+/**
+ * Hands over what the client sends, nothing for its end, and settles `ticket` when there
+ * was room.
+ */
+export declare function tunnelWrite(environment: number, tunnel: number, bytes: Uint8Array | undefined | null, ticket: number): void

@@ -15,6 +15,8 @@ export {
   UserError,
   type UserErrorOptions,
 } from "./errors";
+export type { ApplicationHandler } from "./gateway/applications";
+export type { DoorOptions } from "./gateway/door";
 export type { CloseOptions, Listener } from "./gateway/listeners";
 export type { ListenOptions } from "./gateway/options";
 export type { BaseLogger, LoggingOptions, LogLevel, LogLine, LogSink } from "./log";

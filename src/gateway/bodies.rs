@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
@@ -45,18 +45,23 @@ enum Piece {
 /// The body of a request and that of its answer.
 pub struct Exchange {
     number: u64,
-    clock: Clock,
-    patience: Duration,
-    /// What the client sends, until it has ended.
-    incoming: tokio::sync::Mutex<Option<Body>>,
+    /// What comes in pieces, until it has ended.
+    incoming: tokio::sync::Mutex<Option<Incoming>>,
     /// Nobody wants more of it.
     unwanted: CancellationToken,
-    /// How much of it has come, in bytes.
-    seen: AtomicUsize,
     /// Where the answer goes, until it has ended.
     outgoing: Mutex<Option<mpsc::Sender<Piece>>>,
     /// Nobody reads the answer any more, or it has ended.
     gone: CancellationToken,
+}
+
+/// A body that comes in pieces.
+struct Incoming {
+    body: Body,
+    /// How many bytes more it may have.
+    left: usize,
+    /// How long a piece of it may take.
+    patience: Option<(Clock, Duration)>,
 }
 
 /// What the socket is sent of an answer.
@@ -75,13 +80,12 @@ impl Exchange {
         patience: Duration,
     ) -> (Arc<Self>, Pieces) {
         let (outgoing, pieces) = mpsc::channel(AHEAD);
+        let patience = Some((clock, patience));
+        let incoming = incoming.map(|body| Incoming { body, left: MAX_BODY, patience });
         let exchange = Arc::new(Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            clock,
-            patience,
             incoming: tokio::sync::Mutex::new(incoming),
             unwanted: CancellationToken::new(),
-            seen: AtomicUsize::new(0),
             outgoing: Mutex::new(Some(outgoing)),
             gone: CancellationToken::new(),
         });
@@ -101,6 +105,14 @@ impl Exchange {
         self.number
     }
 
+    /// Has what comes be read from `body` from now on, however long that is and takes: it
+    /// is no client's.
+    pub(super) async fn receive(&self, body: Body) {
+        let incoming = Incoming { body, left: usize::MAX, patience: None };
+        let before = self.incoming.lock().await.replace(incoming);
+        drop(before);
+    }
+
     /// The next piece of what the client sends; `None` at its end, and when nobody wants
     /// more.
     ///
@@ -110,37 +122,16 @@ impl Exchange {
     /// [`GatewayError::BodyTooLong`].
     pub async fn read(&self) -> Result<Option<Bytes>, GatewayError> {
         let mut incoming = self.incoming.lock().await;
-        loop {
-            let Some(body) = incoming.as_mut() else { return Ok(None) };
-            let frame = tokio::select! {
-                biased;
-                () = self.unwanted.cancelled() => None,
-                frame = body.frame() => frame,
-                () = self.clock.sleep(self.patience) => {
-                    *incoming = None;
-                    return Err(GatewayError::BodyTimeout { seconds: self.patience.as_secs() });
-                }
-            };
-            let data = match frame {
-                None => {
-                    *incoming = None;
-                    return Ok(None);
-                }
-                Some(Err(error)) => {
-                    *incoming = None;
-                    return Err(GatewayError::BodyBroken { reason: error.to_string() });
-                }
-                // Trailers mean nothing to anybody here.
-                Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
-            };
-            if self.seen.fetch_add(data.len(), Ordering::Relaxed) + data.len() > MAX_BODY {
-                *incoming = None;
-                return Err(GatewayError::BodyTooLong { limit: MAX_BODY });
-            }
-            if !data.is_empty() {
-                return Ok(Some(data));
-            }
+        let Some(coming) = incoming.as_mut() else { return Ok(None) };
+        let piece = tokio::select! {
+            biased;
+            () = self.unwanted.cancelled() => Ok(None),
+            piece = coming.next() => piece,
+        };
+        if !matches!(piece, Ok(Some(_))) {
+            *incoming = None;
         }
+        piece
     }
 
     /// Nobody wants more of what the client sends.
@@ -181,6 +172,34 @@ impl Exchange {
     /// Resolves when nobody reads the answer any more, or it has ended. Does not keep it.
     pub fn gone(&self) -> impl Future<Output = ()> + Send + use<> {
         self.gone.clone().cancelled_owned()
+    }
+}
+
+impl Incoming {
+    async fn next(&mut self) -> Result<Option<Bytes>, GatewayError> {
+        loop {
+            let frame = match &self.patience {
+                None => self.body.frame().await,
+                Some((clock, patience)) => tokio::select! {
+                    biased;
+                    frame = self.body.frame() => frame,
+                    () = clock.sleep(*patience) => {
+                        let seconds = patience.as_secs();
+                        return Err(GatewayError::BodyTimeout { seconds });
+                    }
+                },
+            };
+            let Some(frame) = frame else { return Ok(None) };
+            let frame =
+                frame.map_err(|error| GatewayError::BodyBroken { reason: error.to_string() })?;
+            // Trailers mean nothing to anybody here.
+            let data = frame.into_data().unwrap_or_default();
+            let left = self.left.checked_sub(data.len());
+            self.left = left.ok_or(GatewayError::BodyTooLong { limit: MAX_BODY })?;
+            if !data.is_empty() {
+                return Ok(Some(data));
+            }
+        }
     }
 }
 

@@ -33,7 +33,7 @@ use crate::protocol::{ActorBody, header};
 pub const REQUEST: &str = "\u{2}request";
 
 /// The longest body that goes along with its head, in bytes.
-const INLINE: u64 = 64 * 1024;
+pub(super) const INLINE: u64 = 64 * 1024;
 
 /// How long the number is that says how long the head behind it is, in bytes.
 const HEAD_LENGTH: usize = 4;
@@ -210,12 +210,12 @@ fn is_of_the_connection(name: &HeaderName) -> bool {
 }
 
 /// Each character is a byte, as the Fetch standard has it.
-fn value_of(text: &str) -> Option<HeaderValue> {
+pub(super) fn value_of(text: &str) -> Option<HeaderValue> {
     let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
     HeaderValue::from_bytes(&bytes.ok()?).ok()
 }
 
-fn pack(head: &impl Serialize, body: &Bytes) -> Result<Bytes, GatewayError> {
+pub(super) fn pack(head: &impl Serialize, body: &Bytes) -> Result<Bytes, GatewayError> {
     let json = serde_json::to_vec(head).map_err(invalid)?;
     let length = u32::try_from(json.len()).map_err(invalid)?;
     let mut packed = BytesMut::with_capacity(HEAD_LENGTH + json.len() + body.len());

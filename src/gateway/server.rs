@@ -26,7 +26,7 @@ use super::upgrade::Line;
 use super::{Shared, front, manager};
 use crate::core::spawner::Spawner;
 use crate::host::embedded::EmbeddedHost;
-use crate::time::Duration;
+use crate::time::{Clock, Duration};
 
 /// How long nothing is accepted after that failed: mostly the process has too many files
 /// open, and only the end of something else helps.
@@ -120,6 +120,12 @@ impl Gateway {
     /// Where it listens, with the port that it has got.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// The clock, and how long a body may take.
+    pub(super) fn patience(&self) -> (Clock, Duration) {
+        let shared = &self.door.shared;
+        (shared.clock().clone(), shared.options.bounds.body_timeout)
     }
 
     /// Answers a request of somebody else's server; dropping the future gives it up.

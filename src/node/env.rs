@@ -27,7 +27,7 @@ use napi_derive::napi;
 
 use super::guard::{contained, trip};
 use super::hub::{Hub, Wake};
-use super::{error, host, log, trial};
+use super::{application, error, foreign, host, log, trial};
 use crate::core::actor::WorkRegion;
 use crate::core::behavior::{Reply, StateDelta};
 use crate::core::connections::ConnHandle;
@@ -332,6 +332,8 @@ fn end(hub: &Arc<Hub>) {
     log::set_level(hub, tracing::level_filters::LevelFilter::OFF);
     let environment = hub.environment();
     host::environment_gone(environment);
+    application::environment_gone(environment);
+    foreign::environment_gone(environment);
     trial::end_trials(environment);
     for job in queued {
         job.refuse();

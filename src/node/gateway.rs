@@ -7,19 +7,22 @@
 //! 2. Who asks for the same once more, on an address of its own choice, joins the gateway
 //!    that is there: a module that is evaluated anew asks for what it asked for before.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::application::NodeApplication;
 use super::env::next_number;
 use super::error::invalid_argument;
 use super::host::Opened;
 use super::runtime;
 use crate::error::Result;
 use crate::gateway::{Gateway, GatewayOptions, Token};
+use crate::host::embedded::HostError;
 use crate::protocol::Disclosure;
 use crate::time::Duration;
 
@@ -41,9 +44,10 @@ struct Listening {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListenArgs {
-    /// The address to listen on.
-    host: IpAddr,
+    /// The address to listen on; without one requests come from a server of the author's.
+    host: Option<IpAddr>,
     /// 0 for any that is free.
+    #[serde(default)]
     port: u16,
     token: Option<String>,
     #[serde(default)]
@@ -53,6 +57,10 @@ pub(super) struct ListenArgs {
     /// Whether clients read what failed inside.
     #[serde(default)]
     expose_errors: bool,
+    /// A folder with files for everybody.
+    public_dir: Option<PathBuf>,
+    /// The number of the application that answers what is for nobody else.
+    application: Option<u64>,
 }
 
 /// Which gateway is to end.
@@ -72,9 +80,11 @@ impl ListenArgs {
             },
             None => None,
         };
+        let host = self.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let disclosure = if self.expose_errors { Disclosure::All } else { Disclosure::Public };
         Ok(GatewayOptions {
-            address: SocketAddr::new(self.host, self.port),
+            address: SocketAddr::new(host, self.port),
+            public_dir: self.public_dir.clone(),
             token,
             origins: self.origins.clone(),
             hosts: self.hosts.clone(),
@@ -90,7 +100,11 @@ impl ListenArgs {
 ///
 /// `gateway/token_needed` and `gateway/address_unusable`.
 pub(super) fn listen(opened: &Opened, opening: u64, asked: ListenArgs) -> Result<Value> {
-    let options = asked.options()?;
+    let mut options = asked.options()?;
+    if let Some(number) = asked.application {
+        let application = NodeApplication::new(Arc::clone(&opened.hub), number);
+        options.application = Some(Arc::new(application));
+    }
     let mut listening = LISTENING.lock();
     let joined = listening
         .iter()
@@ -98,14 +112,28 @@ pub(super) fn listen(opened: &Opened, opening: u64, asked: ListenArgs) -> Result
     let gateway = match joined {
         Some(other) => Arc::clone(&other.gateway),
         None => {
-            let spawner = runtime::socket_spawner()?.clone();
-            Arc::new(Gateway::bind(Arc::clone(&opened.host), options, spawner)?)
+            let (host, spawner) = (Arc::clone(&opened.host), runtime::socket_spawner()?.clone());
+            Arc::new(match asked.host {
+                Some(_) => Gateway::bind(host, options, spawner)?,
+                None => Gateway::inside(host, options, spawner),
+            })
         }
     };
     let (id, address) = (next_number(), gateway.address());
     listening.push(Listening { id, opening, home: opened.home, asked, gateway });
     let (ip, port) = (address.map(|at| at.ip().to_string()), address.map(|at| at.port()));
     Ok(json!({ "listener": id, "host": ip, "port": port }))
+}
+
+/// The gateway of one who asked.
+///
+/// # Errors
+///
+/// `registry/shut_down` once it has ended.
+pub(super) fn gateway(id: u64) -> Result<Arc<Gateway>> {
+    let listening = LISTENING.lock();
+    let found = listening.iter().find(|listening| listening.id == id);
+    Ok(Arc::clone(&found.ok_or(HostError::ShutDown)?.gateway))
 }
 
 /// Ends one who asked, and with the last one the gateway. Answers when that has ended; at

@@ -51,6 +51,8 @@ pub(super) const FIELDS: &[(&str, usize)] = &[
     ("CONNECTION", 4),
     ("OVER", 5),
     ("SESSION", 4),
+    ("ASKED", 2),
+    ("UNASKED", 0),
 ];
 
 /// One thing for JavaScript to do or to know.
@@ -94,6 +96,10 @@ pub(super) enum Job {
     Log(Box<LogLine>),
     /// Nothing runs by a registration of a factory any more, and nothing will.
     Forgotten { factory: u64 },
+    /// Answer a request for an application of the author's.
+    Asked { application: u64, asked: u64, request: Bytes },
+    /// Nobody waits for that answer any more.
+    Unasked { asked: u64 },
 }
 
 /// An action that is called over a connection; otherwise as [`Job::Action`].
@@ -137,9 +143,12 @@ impl Job {
             | Self::Abort { actor, .. }
             | Self::Deadline { actor }
             | Self::Stopped { actor, .. } => *actor,
-            Self::Session { .. } | Self::Settled { .. } | Self::Log(_) | Self::Forgotten { .. } => {
-                0
-            }
+            Self::Session { .. }
+            | Self::Settled { .. }
+            | Self::Log(_)
+            | Self::Asked { .. }
+            | Self::Unasked { .. }
+            | Self::Forgotten { .. } => 0,
         }
     }
 
@@ -165,6 +174,8 @@ impl Job {
             | Self::Stopped { .. }
             | Self::Settled { .. }
             | Self::Log(_)
+            | Self::Asked { .. }
+            | Self::Unasked { .. }
             | Self::Forgotten { .. } => {}
         }
     }
@@ -302,6 +313,8 @@ pub(super) enum Kind {
     Connection,
     Over,
     Session,
+    Asked,
+    Unasked,
 }
 
 /// The number of a caller's kind.
@@ -349,6 +362,8 @@ mod tests {
             Kind::Connection,
             Kind::Over,
             Kind::Session,
+            Kind::Asked,
+            Kind::Unasked,
         ];
 
         assert_eq!(kinds.len(), FIELDS.len());

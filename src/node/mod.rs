@@ -15,6 +15,7 @@
 
 #![cfg_attr(test, allow(dead_code, reason = "what only JavaScript calls is not exported in tests"))]
 
+mod application;
 mod behavior;
 mod callers;
 mod calls;
@@ -26,6 +27,7 @@ mod env;
 mod error;
 mod exchange;
 mod factory;
+mod foreign;
 mod gateway;
 mod guard;
 mod host;

@@ -193,6 +193,12 @@ fn write(hub: &Arc<Hub>, to: &mut Records, job: Job) -> napi::Result<()> {
             to.text(&line.fields)?;
             to.number(line.lost)
         }
+        Job::Asked { application, asked, request } => {
+            to.begin(Kind::Asked, 0, asked)?;
+            to.number(application)?;
+            to.bytes(Some(&request))
+        }
+        Job::Unasked { asked } => to.begin(Kind::Unasked, 0, asked),
         Job::Forgotten { factory } => {
             to.begin(Kind::Forgotten, 0, 0)?;
             to.number(factory)

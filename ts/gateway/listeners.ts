@@ -9,9 +9,10 @@ import { lookup } from "node:dns/promises";
 import { isIP, isIPv6 } from "node:net";
 
 import { RivetError } from "../errors";
-import { clockwork, type Host } from "../native-half";
+import { clockwork, type Host, type Listening } from "../native-half";
 import { readDeadline } from "../registry/deadline";
 import type { Setup } from "../registry/options";
+import { install } from "./applications";
 import type { Listen } from "./options";
 
 /** How a listener is closed. */
@@ -47,7 +48,19 @@ export class Listeners {
     const address = await addressOf(listen.host);
     const host = await open();
     const { exposeErrors, logging } = setup;
-    const { listener, ...at } = await host.listen({ ...listen, host: address, exposeErrors });
+    const { port, guard, publicDir, application } = listen;
+    const { listener, ...at } = placed(
+      await host.listen({
+        ...guard,
+        host: address,
+        port,
+        exposeErrors,
+        ...(publicDir === undefined ? {} : { publicDir }),
+        ...(application === undefined
+          ? {}
+          : { application: install(`${address} ${port || host.home}`, application, logging) }),
+      }),
+    );
     if (exposeErrors) {
       const msg = "clients read what failed inside: exposeErrors is for development";
       logging.write("warn", { host: at.host, port: at.port }, { msg });
@@ -78,6 +91,12 @@ export class Listeners {
     this.#closed = true;
     await Promise.all([...this.#open].map((close) => close(graceMs)));
   }
+}
+
+/** Where it listens, of one that listens somewhere. */
+function placed({ listener, host, port }: Listening) {
+  if (host === null || port === null) throw new Error("it listens nowhere");
+  return { listener, host, port };
 }
 
 /** IPv4 where a name leads to both, since that is what a browser on `127.0.0.1` can reach. */

@@ -1,6 +1,11 @@
 /** What `listen()` is given. */
 
-import { checkKeys, describe, type Keys } from "../definition/keys";
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+
+import { checkKeys, describe, type Keys, quoted } from "../definition/keys";
+import { type ApplicationHandler, readApplication } from "./applications";
+import type { Guard } from "./door";
 
 /** Where a registry listens, and for whom. */
 export interface ListenOptions {
@@ -22,15 +27,19 @@ export interface ListenOptions {
    * keeps out pages that let a name of theirs lead to this machine.
    */
   hosts?: readonly string[] | undefined;
+  /** A folder whose files are served before anything else; of a folder in it, `index.html`. */
+  publicDir?: string | undefined;
+  /** Answers requests that are for no actor and no file, such as an app of Hono. */
+  application?: ApplicationHandler | undefined;
 }
 
 /** The options, checked. */
 export interface Listen {
   readonly host: string;
   readonly port: number;
-  readonly token: string | undefined;
-  readonly origins: readonly string[];
-  readonly hosts: readonly string[];
+  readonly guard: Guard;
+  readonly publicDir: string | undefined;
+  readonly application: ApplicationHandler | undefined;
 }
 
 /** The port of `listen()`, by the environment variable that RivetKit has for it. */
@@ -40,27 +49,49 @@ const MAX_PORT = 65_535;
 
 const keys: Keys = {
   place: "options of listen()",
-  known: ["host", "port", "token", "origins", "hosts"],
-  later: ["publicDir", "application"],
+  known: ["host", "port", "token", "origins", "hosts", "publicDir", "application"],
 };
 
 /** Checks what was given to `listen()`. */
 export function readListen(given: unknown, usualPort?: number): Listen {
   checkKeys(given, keys);
-  const { host = "127.0.0.1", token } = given;
+  const { host = "127.0.0.1" } = given;
   if (typeof host !== "string" || host === "") {
     throw new TypeError(`host of listen() is ${describe(host)}, not a name or an address`);
-  }
-  if (token !== undefined && (typeof token !== "string" || token === "")) {
-    throw new TypeError(`token of listen() is ${describe(token)}, not a text that is not empty`);
   }
   return {
     host,
     port: readPort(given.port ?? usualPort ?? readVariable() ?? USUAL_PORT),
-    token,
-    origins: readOrigins(given.origins ?? []),
-    hosts: readTexts(given.hosts ?? [], "hosts"),
+    guard: readGuard(given, "listen()"),
+    publicDir: readFolder(given.publicDir),
+    application: readApplication(given.application),
   };
+}
+
+/** Checks who may call, of the options of `method`. */
+export function readGuard(given: Record<string, unknown>, method: string): Guard {
+  const { token } = given;
+  if (token !== undefined && (typeof token !== "string" || token === "")) {
+    throw new TypeError(`token of ${method} is ${describe(token)}, not a text that is not empty`);
+  }
+  return {
+    token,
+    origins: readOrigins(given.origins ?? [], method),
+    hosts: readTexts(given.hosts ?? [], "hosts", method),
+  };
+}
+
+/** Looked at now: a folder that is missing would be noticed by nobody. */
+function readFolder(folder: unknown): string | undefined {
+  if (folder === undefined) return undefined;
+  if (typeof folder !== "string" || folder === "") {
+    throw new TypeError(`publicDir of listen() is ${describe(folder)}, not a folder`);
+  }
+  const path = resolve(folder);
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new TypeError(`publicDir of listen() is ${quoted(path)}, where there is no folder`);
+  }
+  return path;
 }
 
 function readPort(port: unknown): number {
@@ -81,24 +112,26 @@ function readVariable(): number | undefined {
 }
 
 /** Browsers send an origin without a path, so one that is given with it would never be met. */
-function readOrigins(given: unknown): readonly string[] {
-  for (const origin of readTexts(given, "origins")) {
+function readOrigins(given: unknown, method: string): readonly string[] {
+  for (const origin of readTexts(given, "origins", method)) {
     if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
       throw new TypeError(
-        `origins of listen() has ${describe(origin)}, not one such as "https://app.example"`,
+        `origins of ${method} has ${describe(origin)}, not one such as "https://app.example"`,
       );
     }
   }
   return given as readonly string[];
 }
 
-function readTexts(given: unknown, name: string): readonly string[] {
+function readTexts(given: unknown, name: string, method: string): readonly string[] {
   if (!Array.isArray(given)) {
-    throw new TypeError(`${name} of listen() is ${describe(given)}, not a list`);
+    throw new TypeError(`${name} of ${method} is ${describe(given)}, not a list`);
   }
   for (const one of given) {
     if (typeof one !== "string" || one === "") {
-      throw new TypeError(`${name} of listen() has ${describe(one)}, not a text that is not empty`);
+      throw new TypeError(
+        `${name} of ${method} has ${describe(one)}, not a text that is not empty`,
+      );
     }
   }
   return given;

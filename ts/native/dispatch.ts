@@ -18,7 +18,6 @@ import "./sql.js";
 import "./transaction.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { encodeRecord, fromRecord, readRecord, recordOf } from "./errors.js";
-import { Exchange } from "./exchange.js";
 import { flushAtExit } from "./exit.js";
 import { factoryOf, forget } from "./factory.js";
 import {
@@ -31,6 +30,7 @@ import {
   SnapshotEntry,
 } from "./hooks.js";
 import { HostHandle, type OpenHostOptions, parse, plainly } from "./host.js";
+import { Http } from "./http.js";
 import { type CallScope, InPlaceCall } from "./inplace.js";
 import { Kind, Records } from "./jobs.js";
 import { KeepAlive } from "./keepalive.js";
@@ -61,6 +61,8 @@ export class Dispatch {
   readonly #hooks: HookHost;
   readonly #environment: number;
   readonly #sessions: Sessions;
+  /** What crosses of HTTP. */
+  readonly http: Http;
   #log: ((line: LogLine) => void) | undefined;
   /** How many batches of jobs were taken. */
   #taken = 0;
@@ -76,12 +78,8 @@ export class Dispatch {
     const [environment, turns, tickets] = [this.#environment, this.#turns, this.#tickets];
     this.#hooks = { native, environment, turns, tickets };
     this.#sessions = new Sessions(environment, tickets, this.#keepAlive);
+    this.http = new Http(environment, tickets, this.#keepAlive);
     flushAtExit(this.#bags, this.#turns);
-  }
-
-  /** The bodies of a request, by the number that came with it. */
-  exchange(number: number): Exchange {
-    return new Exchange(this.#environment, number, this.#tickets);
   }
 
   /** The number by which Rust knows this environment. */
@@ -283,6 +281,12 @@ export class Dispatch {
       }
       case Kind.SESSION:
         this.#sessions.hear(job);
+        return;
+      case Kind.ASKED:
+        this.http.applications.asked(job);
+        return;
+      case Kind.UNASKED:
+        this.http.applications.unasked(job);
         return;
       case Kind.LOG:
         this.#logged(job);

@@ -77,8 +77,8 @@ export interface BackupReport {
 
 /** Where to listen, and for whom. */
 export interface ListenTarget {
-  /** An address. */
-  readonly host: string;
+  /** An address; without one requests come from a server of the author's. */
+  readonly host?: string;
   /** 0 is any that is free. */
   readonly port: number;
   readonly token?: string | undefined;
@@ -86,13 +86,17 @@ export interface ListenTarget {
   readonly hosts?: readonly string[];
   /** Whether clients read what failed inside. */
   readonly exposeErrors?: boolean;
+  readonly publicDir?: string;
+  /** The number of an application. */
+  readonly application?: number;
 }
 
 /** What listens. */
 export interface Listening {
   readonly listener: number;
-  readonly host: string;
-  readonly port: number;
+  /** Null for one that listens nowhere itself. */
+  readonly host: string | null;
+  readonly port: number | null;
 }
 
 export type EnsureMode = "get" | "getOrCreate" | "create";
@@ -266,7 +270,7 @@ export class HostHandle {
     return this.#manage("backup", { path });
   }
 
-  /** Serves the actors at an address of this machine, until {@link HostHandle.unlisten}. */
+  /** Serves the actors, at an address of this machine or for another server, until {@link HostHandle.unlisten}. */
   listen(options: ListenTarget): Promise<Listening> {
     return this.#manage("listen", options);
   }

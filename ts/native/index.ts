@@ -45,6 +45,7 @@ export type {
   Hold,
   HostHandle,
   ListedActor,
+  Listening,
   ListOptions,
   OpenHostOptions,
   ShutdownReport,

@@ -26,6 +26,8 @@ export const Kind = {
   CONNECTION: 16,
   OVER: 17,
   SESSION: 18,
+  ASKED: 19,
+  UNASKED: 20,
 } as const;
 
 export type Kind = (typeof Kind)[keyof typeof Kind];
@@ -50,6 +52,8 @@ export const FIELDS: Readonly<Record<Kind, number>> = {
   [Kind.CONNECTION]: 4, // label, id of the connection, request as JSON or null, event or null
   [Kind.OVER]: 5, // name, arguments, caller, origin, id of the connection
   [Kind.SESSION]: 4, // what, its text, its bytes or null, error record or null
+  [Kind.ASKED]: 2, // application, packed request
+  [Kind.UNASKED]: 0,
 };
 
 /** What a place in the buffer of a batch is multiplied with before the length is added. */

@@ -1,11 +1,16 @@
 /** A registry: the actors of a program, and the place that runs them. */
 
+import type { Server } from "node:http";
+
 import { Context } from "../actors/context";
 import type { Scene } from "../actors/live";
 import { clientMaker } from "../calls/client";
 import { readKey } from "../calls/key";
 import { checkKeys, describe } from "../definition/keys";
 import { messageOf } from "../errors";
+import { attach } from "../gateway/attach";
+import { Door, type DoorOptions, readDoor } from "../gateway/door";
+import { handle } from "../gateway/handler";
 import { type Listener, Listeners } from "../gateway/listeners";
 import { type Listen, type ListenOptions, readListen } from "../gateway/options";
 import { type BackupReport, clockwork, type Hold } from "../native-half";
@@ -88,6 +93,7 @@ export class Registry<U extends Definitions = Definitions> {
   readonly #client: Client<this>;
   readonly #setup: Setup;
   readonly #listeners = new Listeners();
+  readonly #doors = new Map<string, Door>();
   /** What was asked for on signals. */
   readonly #drains: { readonly drain: Drain; readonly deadline: number }[] = [];
   /** The host on which others took over all of its actors. */
@@ -208,6 +214,26 @@ export class Registry<U extends Definitions = Definitions> {
   }
 
   /**
+   * Has the actors answer a request of the author's own server: their answer, and errors as clients read
+   * them. Connections need more than that: {@link Registry.listen} or {@link Registry.attach}.
+   *
+   * @param options the same each time, since what they say is kept.
+   */
+  async handler(request: Request, options: DoorOptions = {}): Promise<Response> {
+    return handle(this.#door(options, "handler()"), request);
+  }
+
+  /**
+   * Serves requests and connections that come to a `node:http` server under a path, and leaves it all
+   * others.
+   *
+   * @returns stops that; what has begun goes on.
+   */
+  attach(server: Server, options: DoorOptions = {}): () => void {
+    return attach(server, this.#door(options, "attach()"), this.#setup.logging);
+  }
+
+  /**
    * Lets every actor come to rest and closes the storage. Called again it gives the same report.
    * What is called afterwards is refused.
    */
@@ -238,6 +264,19 @@ export class Registry<U extends Definitions = Definitions> {
 
   #listen(listen: Listen): Promise<Listener> {
     return this.#listeners.listen(() => this.#opening.opened, listen, this.#setup);
+  }
+
+  /** One for all who ask for the same. */
+  #door(options: DoorOptions, method: string): Door {
+    const { basePath, guard } = readDoor(options, method);
+    const name = JSON.stringify([basePath, guard]);
+    let door = this.#doors.get(name);
+    if (door === undefined) {
+      const { exposeErrors } = this.#setup;
+      door = new Door(() => this.#opening.opened, basePath, { ...guard, exposeErrors });
+      this.#doors.set(name, door);
+    }
+    return door;
   }
 
   async #close(deadline: number): Promise<ShutdownReport> {

@@ -1,0 +1,209 @@
+/**
+ * Requests and answers of HTTP, as they cross: a head as JSON, with its length before it and a small body
+ * behind it. Any other body goes in pieces through the exchange that the head names.
+ */
+
+import { RivetError } from "../errors";
+import { clockwork, type Exchange } from "../native-half";
+
+/** What is told of a request. */
+export interface RequestHead {
+  readonly method: string;
+  readonly uri: string;
+  readonly headers: [name: string, value: string][];
+  readonly exchange: number;
+  readonly streams: boolean;
+}
+
+/** What is told of an answer. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: [name: string, value: string][];
+  readonly streams: boolean;
+}
+
+/** In which header published clients say what URL the author is to see. */
+const ORIGINAL_URL = "x-rivet-internal-original-request-url";
+
+/** Methods that `Request` does not take. */
+const REFUSED = ["CONNECT", "TRACE", "TRACK"];
+
+/** The longest body that goes along with its head, in bytes. */
+const INLINE = 64 * 1024;
+
+const HEAD_LENGTH = 4;
+
+/** The request that crossed, whose body is read from `exchange` unless it came along. */
+export function requestOf(
+  head: RequestHead,
+  body: Uint8Array,
+  exchange: Exchange,
+  signal: AbortSignal,
+): Request {
+  const { method } = head;
+  if (REFUSED.includes(method)) {
+    throw new RivetError("actor", "method_not_allowed", `The method ${method} is not allowed.`, {
+      public: true,
+      statusCode: 405,
+      metadata: { method, path: head.uri },
+    });
+  }
+  const headers = new Headers(head.headers);
+  const original = headers.get(ORIGINAL_URL);
+  headers.delete(ORIGINAL_URL);
+  const url =
+    original !== null && URL.canParse(original)
+      ? original
+      : new URL(head.uri, `http://${headers.get("host") ?? "127.0.0.1"}`);
+  const hasBody = method !== "GET" && method !== "HEAD";
+  const sent = head.streams ? incoming(exchange) : body.byteLength === 0 ? null : copyOf(body);
+  return new Request(url, {
+    method,
+    headers,
+    signal,
+    ...(hasBody && sent !== null ? { body: sent, duplex: "half" } : {}),
+  } as RequestInit);
+}
+
+/** Of memory of its own: what came is a part of a batch. */
+function copyOf(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes);
+}
+
+/** What comes through an exchange; `ended` is told when it has ended, or nobody reads it any more. */
+export function incoming(exchange: Exchange, ended?: () => void): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      pull: async (controller) => {
+        try {
+          const piece = await exchange.read();
+          if (piece !== null) return controller.enqueue(copyOf(piece));
+          controller.close();
+        } catch (error) {
+          controller.error(error);
+        }
+        ended?.();
+      },
+      cancel: () => {
+        exchange.cancel();
+        ended?.();
+      },
+    },
+    // Nothing is taken before somebody reads.
+    { highWaterMark: 0 },
+  );
+}
+
+/** Checks what an author's function called `what` gave. */
+export function checkResponse(response: unknown, what: string): asserts response is Response {
+  const { status, headers } = (response ?? {}) as Partial<Response>;
+  // Frameworks have responses of their own, which are no instances of the global one.
+  if (typeof status !== "number" || typeof headers?.forEach !== "function") {
+    throw new TypeError(`${what} gave no Response`);
+  }
+}
+
+/** Sends the rest of a body whose beginning did not fit behind its head. */
+export interface Rest {
+  begin(reader: Pieces, first: Uint8Array[], next: Next | undefined): void;
+}
+
+/** What is made of a response: all of it, or its head, with the rest on its way. */
+export async function pack(response: Response, rest: Rest): Promise<Uint8Array> {
+  const pieces = response.body?.getReader();
+  if (pieces === undefined) return packed(response, false, []);
+  const first = await atOnce(pieces);
+  if (first.ended) return packed(response, false, first.pieces);
+  rest.begin(pieces, first.pieces, first.next);
+  return packed(response, true, []);
+}
+
+export type Pieces = ReadableStreamDefaultReader<Uint8Array>;
+export type Next = ReturnType<Pieces["read"]>;
+
+/** What there is of a body without waiting for anything, up to a length, and the read that waits. */
+async function atOnce(
+  reader: Pieces,
+): Promise<
+  | { readonly ended: true; readonly pieces: Uint8Array[] }
+  | { readonly ended: false; readonly pieces: Uint8Array[]; readonly next: Next | undefined }
+> {
+  const pieces: Uint8Array[] = [];
+  let turned = false;
+  const turn = new Promise<undefined>((resolve) => {
+    clockwork.setImmediate(() => {
+      turned = true;
+      resolve(undefined);
+    });
+  });
+  let length = 0;
+  while (length <= INLINE) {
+    const next = reader.read();
+    const read = turned ? undefined : await Promise.race([next, turn]);
+    if (read === undefined) return { ended: false, pieces, next };
+    if (read.done) return { ended: true, pieces };
+    pieces.push(bytesOf(read.value));
+    length += read.value.byteLength;
+  }
+  return { ended: false, pieces, next: undefined };
+}
+
+export function bytesOf(piece: unknown): Uint8Array {
+  if (piece instanceof Uint8Array) return piece;
+  throw new TypeError(`the body of a Response gave ${typeof piece}, not bytes`);
+}
+
+/** Writes a body to an exchange, to its end. `ready` is awaited before each piece. */
+export async function send(
+  exchange: Exchange,
+  reader: Pieces,
+  first: Uint8Array[] = [],
+  next?: Next,
+  ready?: () => Promise<void> | undefined,
+): Promise<void> {
+  const write = async (piece: Uint8Array): Promise<void> => {
+    await ready?.();
+    for (let at = 0; at < piece.byteLength; at += INLINE) {
+      await exchange.write(piece.subarray(at, at + INLINE));
+    }
+  };
+  for (const piece of first) await write(piece);
+  for (let read = next ?? reader.read(); ; read = reader.read()) {
+    const { done, value } = await read;
+    if (done) break;
+    await write(bytesOf(value));
+  }
+  await exchange.end();
+}
+
+/** Cancels a body, and fires `gone`, when the client goes before its end. */
+export function cancelWhenGone(exchange: Exchange, reader: Pieces, gone: AbortController): void {
+  const cancel = async (): Promise<void> => {
+    await exchange.closed();
+    gone.abort(new DOMException("the client has gone", "AbortError"));
+    await reader.cancel(gone.signal.reason);
+  };
+  // What a source says of its own end concerns nobody any more.
+  cancel().catch(() => {});
+}
+
+function packed(response: Response, streams: boolean, pieces: Uint8Array[]): Uint8Array {
+  const headers: [string, string][] = [];
+  response.headers.forEach((value, name) => {
+    if (name !== "set-cookie") headers.push([name, value]);
+  });
+  for (const cookie of response.headers.getSetCookie?.() ?? [])
+    headers.push(["set-cookie", cookie]);
+  const head = Buffer.from(JSON.stringify({ status: response.status, headers, streams }));
+  const length = Buffer.alloc(HEAD_LENGTH);
+  length.writeUInt32LE(head.byteLength);
+  return Buffer.concat([length, head, ...pieces]);
+}
+
+/** The head and the body of what crossed. */
+export function unpack<H = RequestHead>(args: Uint8Array): { head: H; body: Uint8Array } {
+  const bytes = Buffer.from(args.buffer, args.byteOffset, args.byteLength);
+  const end = HEAD_LENGTH + bytes.readUInt32LE(0);
+  const head = JSON.parse(bytes.toString("utf8", HEAD_LENGTH, end)) as H;
+  return { head, body: bytes.subarray(end) };
+}
