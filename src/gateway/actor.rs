@@ -2,34 +2,29 @@
 //!
 //! Calls wake the actor, and wait within the host until it can take them. Each has a
 //! connection of its own, whose hooks run before it and have ended when it is answered.
-//! Messages for queues and the inspector are not served.
+//! The inspector is not served.
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{StatusCode, request::Parts};
+use axum::http::StatusCode;
 use axum::response::Response;
-use bytes::Bytes;
 
 use super::Shared;
-use super::answer::{Answer, Failure, add, body as body_of, json};
-use super::body::{Read, read};
+use super::answer::{Answer, Failure, body as body_of, json};
+use super::calls::{self, Call, Wanted};
 use super::error::GatewayError;
 use super::front::text;
 use super::head;
 use super::raw::{self, Recipient};
-use crate::core::behavior::{Caller, Reply};
-use crate::error::{ActorSpecifier, Error};
-use crate::host::embedded::sessions::{RequestOutcome, SessionRequest};
+use crate::core::behavior::Reply;
+use crate::error::Error;
 use crate::host::embedded::{Address, Create, EnvironmentId};
 use crate::ids::{ActorId, ActorName};
-use crate::protocol::http::{ActionRequest, ActionResponse, ActorMetadata, Deployment};
+use crate::protocol::http::{ActorMetadata, Deployment};
 use crate::protocol::manager::{self, ManagerError};
 use crate::protocol::route::{ActorQuery, ActorRoute, Addressee, Find, RouteError, Target};
-use crate::protocol::{
-    ActorBody, Encoding, Limits, Origin, Payload, ProtocolError, Wire as _, header,
-};
+use crate::protocol::{Encoding, Origin, header};
 use crate::store::ActorRow;
 
 /// Clients run in no environment of this process.
@@ -50,31 +45,12 @@ pub(super) async fn answer(
     let (address, name) = address(shared, target.actor).await?;
     match route {
         ActorRoute::Action(action) => {
-            let limits = limits(shared, &name);
-            let request = request_of(shared, &head, body, encoding, limits).await;
-            let (args, params) = request.map_err(by_actor)?;
-            let request = SessionRequest {
-                params: params.cbor().clone(),
-                request: Some(head::of_actor(
-                    &head,
-                    &target.path,
-                    ray_id,
-                    shared.options.token.as_ref(),
-                )),
-                hibernatable: false,
-            };
-            let (output, actor) = call(shared, address, request, action, args).await;
-            let output = output.map_err(|error| whose(error, encoding))?;
-            let mut response = respond(output, encoding, limits).map_err(|error| {
-                by_actor(match actor.clone() {
-                    Some(actor) => error.with_actor(actor),
-                    None => error,
-                })
-            })?;
-            if let Some(actor) = &actor {
-                add(&mut response, header::of_actor(&ActorBody::from(actor)));
-            }
-            Ok(response)
+            let call = Call { address, name, head, body, encoding, path: target.path };
+            calls::answer(shared, call, Wanted::Action(action), ray_id).await
+        }
+        ActorRoute::Queue(queue) => {
+            let call = Call { address, name, head, body, encoding, path: target.path };
+            calls::answer(shared, call, Wanted::Send(queue), ray_id).await
         }
         ActorRoute::Metadata => {
             must_exist(shared, address).await?;
@@ -99,7 +75,7 @@ pub(super) async fn answer(
                 .await
                 .map_err(|error| whose(error, encoding))
         }
-        ActorRoute::Queue(_) | ActorRoute::Inspector(_) | ActorRoute::Metrics => {
+        ActorRoute::Inspector(_) | ActorRoute::Metrics => {
             let path = target.path.split('?').next().unwrap_or_default().to_owned();
             Err(by_actor(RouteError::NoActorRoute { path }.into()))
         }
@@ -122,7 +98,7 @@ fn line(text: &'static str) -> Response {
 
 /// An error of a call, as the word of the actor if it names one: the gateway's own is JSON,
 /// whatever the actor and its client speak.
-fn whose(error: Error, encoding: Encoding) -> Failure {
+pub(super) fn whose(error: Error, encoding: Encoding) -> Failure {
     let is_actors = error.actor.is_some() || error.is("actor", "action_not_found");
     let origin = if is_actors { Origin::Actor(encoding) } else { Origin::Gateway };
     Failure { error, origin }
@@ -163,60 +139,6 @@ pub(super) async fn row(shared: &Shared, address: Address) -> Result<ActorRow, E
     let (reply, row) = Reply::channel();
     shared.host.resolve(address, ELSEWHERE, reply);
     row.await
-}
-
-/// The limits of the messages of a type; of one that nobody runs the usual ones.
-fn limits(shared: &Shared, name: &ActorName) -> Limits {
-    shared.host.config(name).map_or_else(Limits::default, |config| Limits {
-        incoming: config.max_incoming_message_size as usize,
-        outgoing: config.max_outgoing_message_size as usize,
-    })
-}
-
-/// Reads what a call of an action brings, in the order of §4.3.
-async fn request_of(
-    shared: &Shared,
-    head: &Parts,
-    body: Body,
-    encoding: Encoding,
-    limits: Limits,
-) -> Result<(Bytes, Payload), Error> {
-    let patience = shared.options.bounds.body_timeout;
-    let bytes = match read(body, limits.incoming, shared.clock(), patience).await? {
-        Read::Whole(bytes) => bytes,
-        Read::TooLong(size) => {
-            return Err(ProtocolError::IncomingTooLong { size, limit: limits.incoming }.into());
-        }
-    };
-    let request = ActionRequest::decode(encoding, bytes)?;
-    let params = header::params(head.headers.get(header::PARAMS).map(|value| value.as_bytes()))?;
-    Ok((request.args.cbor().clone(), params))
-}
-
-/// What an action comes to, and the generation that took the call, if one did.
-async fn call(
-    shared: &Shared,
-    address: Address,
-    request: SessionRequest,
-    action: String,
-    args: Bytes,
-) -> (Result<Bytes, Error>, Option<ActorSpecifier>) {
-    if action.chars().any(char::is_control) {
-        // What parts of this process say to each other travels under such (invariant 7).
-        return (Err(GatewayError::NoSuchAction.into()), None);
-    }
-    let called =
-        shared.host.call_connected(&address, &request, action, args, Caller::Client, ELSEWHERE);
-    let RequestOutcome { result, taken_by } = called.await;
-    (result, taken_by)
-}
-
-fn respond(output: Bytes, encoding: Encoding, limits: Limits) -> Result<Response, Error> {
-    let output = Payload::new(output)
-        .map_err(|error| Error::internal(format_args!("what the action returned: {error}")))?;
-    let bytes = ActionResponse { output }.encode(encoding)?;
-    limits.check_outgoing(bytes.len())?;
-    Ok(body_of(StatusCode::OK, encoding.content_type(), bytes))
 }
 
 impl Shared {

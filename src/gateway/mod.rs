@@ -49,6 +49,7 @@ mod answer;
 mod application;
 mod bodies;
 mod body;
+mod calls;
 mod connect;
 mod error;
 mod foreign;
@@ -71,6 +72,7 @@ use tokio::sync::Semaphore;
 
 pub use self::application::Application;
 pub use self::bodies::{Exchange, MAX_BODY};
+pub use self::calls::SEND;
 pub use self::error::GatewayError;
 pub use self::foreign::{ForeignRequest, Tunnel};
 use self::limits::Addresses;

@@ -82,6 +82,25 @@ pub enum Deployment {
     Deployed,
 }
 
+impl QueueSendRequest {
+    /// The arguments of the call by which it travels on within this process: the name of
+    /// the queue, the body, and how, `timeoutMs` being -1 without a limit.
+    ///
+    /// # Errors
+    ///
+    /// [`ProtocolError::TooDeep`] of a body that is nested as deeply as it may be.
+    pub fn as_call(&self, queue: &str) -> Result<Payload, ProtocolError> {
+        let mut out = cbor::Writer::with_capacity(self.body.cbor().len() + queue.len() + 32);
+        out.array(3).text(queue).raw(self.body.cbor());
+        out.map(2).text("wait").flag(self.wait.unwrap_or(false)).text("timeoutMs");
+        match self.timeout_ms {
+            Some(timeout) => out.whole(timeout),
+            None => out.number(-1.0),
+        };
+        Payload::new(out.into_bytes().into())
+    }
+}
+
 impl SendStatus {
     const fn name(self) -> &'static str {
         match self {

@@ -11,6 +11,7 @@ mod manager;
 #[allow(dead_code, reason = "each test file uses a part of it")]
 #[path = "../host_embedded/place.rs"]
 mod place;
+mod queues;
 #[path = "../support/script.rs"]
 mod script;
 mod socket;
