@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use super::Shared;
 use super::admission::{authenticate, bearer};
 use super::connect::{self, Connect};
-use super::head;
 use super::web_socket::WebSocket;
+use super::{head, raw_socket};
 use crate::error::Error;
 use crate::protocol::route::{Hints, UpgradeRoute, route};
 use crate::protocol::{Close, Offer};
@@ -45,6 +45,7 @@ pub(super) struct Upgrade {
 /// What is to be done with it.
 enum Plan {
     Connect(Box<Connect>),
+    Raw(Box<Connect>),
 }
 
 impl Line {
@@ -123,19 +124,21 @@ fn plan(
     let given = target.token.as_deref().or_else(|| bearer(request.headers()));
     authenticate(&shared.options, given)?;
     match UpgradeRoute::parse(&target.path) {
-        UpgradeRoute::Connect => {}
-        UpgradeRoute::Inspector | UpgradeRoute::Raw => return Err(no_route(&target.path)),
+        UpgradeRoute::Connect | UpgradeRoute::Raw => {}
+        UpgradeRoute::Inspector => return Err(no_route(&target.path)),
     }
+    let is_raw = UpgradeRoute::parse(&target.path) == UpgradeRoute::Raw;
     let (mut parts, ()) = Request::new(()).into_parts();
     parts.headers = request.headers().clone();
-    Ok(Plan::Connect(Box::new(Connect {
+    let connect = Box::new(Connect {
         encoding: offer.encoding()?,
         params: offer.params()?,
         head: head::of_actor(&parts, &target.path, ray_id, shared.options.token.as_ref()),
         actor: target.actor,
         from: line.from,
         ray_id: ray_id.to_owned(),
-    })))
+    });
+    Ok(if is_raw { Plan::Raw(connect) } else { Plan::Connect(connect) })
 }
 
 impl Upgrade {
@@ -155,13 +158,19 @@ impl Upgrade {
             }
         };
         let prepared = match self.plan {
-            Ok(Plan::Connect(plan)) => connect::prepare(shared, *plan).await,
+            Ok(Plan::Connect(plan)) => connect::prepare(shared, *plan).await.map(|at| (at, false)),
+            Ok(Plan::Raw(plan)) => connect::prepare(shared, *plan).await.map(|at| (at, true)),
             Err(error) => Err(error),
         };
-        let limit = prepared.as_ref().map_or(MAX_REFUSED, |ready| ready.limits.incoming);
+        let limit = match &prepared {
+            Ok((_, true)) => raw_socket::LIMIT,
+            Ok((ready, false)) => ready.limits.incoming,
+            Err(_) => MAX_REFUSED,
+        };
         let Some(socket) = WebSocket::new(upgraded, shared, limit).await else { return };
         match prepared {
-            Ok(ready) => connect::serve(socket, shared, ready, closing).await,
+            Ok((ready, true)) => raw_socket::serve(socket, shared, ready, closing).await,
+            Ok((ready, false)) => connect::serve(socket, shared, ready, closing).await,
             Err(mut error) => {
                 error.ray_id.get_or_insert(self.ray_id);
                 socket.finish(Close::failed(&error)).await;

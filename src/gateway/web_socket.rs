@@ -36,11 +36,11 @@ const DRAINED: usize = 1024 * 1024;
 #[derive(Debug)]
 pub(super) enum Incoming {
     /// A message.
-    Message(Bytes),
+    Message { bytes: Bytes, is_text: bool },
     /// A sign of life: a ping or its answer.
     Sign,
     /// The client closes.
-    Close,
+    Close { code: u16, reason: String },
     /// It went without a word.
     Gone,
     /// It sent more than it may.
@@ -122,9 +122,17 @@ impl WebSocket {
     /// What came next.
     pub(super) fn poll_incoming(&mut self, cx: &mut Context<'_>) -> Poll<Incoming> {
         let incoming = match ready!(Pin::new(&mut self.stream).poll_next(cx)) {
-            Some(Ok(Message::Text(text))) => Incoming::Message(text.into()),
-            Some(Ok(Message::Binary(bytes))) => Incoming::Message(bytes),
-            Some(Ok(Message::Close(_))) => Incoming::Close,
+            Some(Ok(Message::Text(text))) => {
+                Incoming::Message { bytes: text.into(), is_text: true }
+            }
+            Some(Ok(Message::Binary(bytes))) => Incoming::Message { bytes, is_text: false },
+            Some(Ok(Message::Close(frame))) => {
+                // Without a code: as RFC 6455 has it.
+                let (code, reason) = frame.map_or((1005, String::new()), |frame| {
+                    (frame.code.into(), frame.reason.as_str().to_owned())
+                });
+                Incoming::Close { code, reason }
+            }
             Some(Ok(_)) => Incoming::Sign,
             Some(Err(SocketError::Capacity(CapacityError::MessageTooLong { size, .. }))) => {
                 Incoming::TooLong(size)

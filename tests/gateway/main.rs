@@ -12,6 +12,7 @@ mod manager;
 #[path = "../host_embedded/place.rs"]
 mod place;
 mod queues;
+mod raw_sockets;
 #[path = "../support/script.rs"]
 mod script;
 mod socket;

@@ -13,6 +13,7 @@ use greenroom::core::config::ActorConfig;
 use greenroom::core::connections::{ConnHandle, ConnHooks};
 use greenroom::core::context::ActorContext;
 use greenroom::error::{Error, ErrorCode, Result};
+use greenroom::gateway::raw_socket::RawSocket;
 use greenroom::ids::ActorId;
 use parking_lot::Mutex;
 
@@ -52,6 +53,7 @@ struct State {
     alive: HashMap<ActorId, usize>,
     overlaps: usize,
     panics: bool,
+    takes_sockets: bool,
 }
 
 type Waiting = Box<dyn FnOnce(Result<()>) + Send>;
@@ -120,6 +122,11 @@ impl Script {
             Some(error) => drop(state.failing.insert(label.to_owned(), error)),
             None => drop(state.failing.remove(label)),
         }
+    }
+
+    /// Makes the author echo what comes over raw sockets.
+    pub fn take_sockets(&self) {
+        self.0.lock().takes_sockets = true;
     }
 
     /// Makes the next generation's factory panic.
@@ -299,6 +306,16 @@ impl Author {
             "who" => Ok(connection.map_or_else(Bytes::new, |connection| {
                 Bytes::copy_from_slice(connection.id().as_str().as_bytes())
             })),
+            "\u{3}open" | "\u{3}closed" if self.script.0.lock().takes_sockets => nothing,
+            "\u{3}message" if self.script.0.lock().takes_sockets => {
+                let number = u64::from_le_bytes(args[..8].try_into().expect("eight bytes"));
+                let socket = RawSocket::find(number).expect("it is open");
+                match &args[11..] {
+                    b"close" => socket.close(&context, 4_000, "enough"),
+                    data => socket.send(&context, Bytes::copy_from_slice(data), args[10] == 1),
+                }
+                nothing
+            }
             // What became of a message for a queue, as a map in CBOR.
             "\u{1}send" => {
                 let head = b"\xa2\x66status\x69completed\x68response";

@@ -1,153 +1,102 @@
-//! The task of one socket.
+//! What is said over the socket of a client that speaks the protocol.
 
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use tokio_util::sync::CancellationToken;
 
 use super::MAX_IN_FLIGHT;
-use super::outbox::{Out, Outbox, Taken};
 use crate::core::behavior::{Caller, Reply};
-use crate::core::connections::Event;
+use crate::core::connections::{ConnId, Event};
 use crate::core::context::CallRequest;
-use crate::error::{Error, Result};
+use crate::error::{ActorSpecifier, Error, Result};
+use crate::gateway::dialog::{Dialog, Over};
 use crate::gateway::error::GatewayError;
-use crate::gateway::limits::Bucket;
+use crate::gateway::outbox::{Outbox, Weighty};
 use crate::gateway::web_socket::{Incoming, WebSocket};
-use crate::host::embedded::sessions::{Session, SessionEnd};
+use crate::host::embedded::sessions::{Session, SessionClient, SessionEnd};
 use crate::protocol::{
     Args, Close, Disclosure, Encoding, ErrorBody, Limits, Payload, ProtocolError, ToClient,
     ToServer, Wire as _,
 };
-use crate::time::{Clock, Duration, Sleep};
 
-/// How many messages are taken from a client before others get their turn.
-const TURN: usize = 64;
+/// Something that a client is to be told.
+#[derive(Debug)]
+pub(super) enum Out {
+    /// It is accepted.
+    Init(ConnId, ActorSpecifier),
+    /// An event.
+    Event(Arc<Event>),
+    /// What a call came to.
+    Answer(u64, Result<Bytes>),
+    /// A subscription failed, which ends it.
+    Failed(Error),
+    /// It is over.
+    End(SessionEnd),
+}
 
-/// One client and its socket's state beside the socket.
+impl Weighty for Out {
+    fn weight(&self) -> usize {
+        match self {
+            Self::Event(event) => event.args().len(),
+            Self::Answer(_, Ok(output)) => output.len(),
+            Self::Init(..) | Self::Answer(..) | Self::Failed(_) | Self::End(_) => 0,
+        }
+    }
+}
+
+impl SessionClient for Outbox<Out> {
+    fn accepted(&self, connection: &ConnId, actor: &ActorSpecifier) {
+        self.push(Out::Init(connection.clone(), actor.clone()));
+    }
+
+    fn event(&self, event: &Arc<Event>) {
+        self.push(Out::Event(Arc::clone(event)));
+    }
+
+    fn ended(&self, end: SessionEnd) {
+        self.push(Out::End(end));
+    }
+}
+
+/// One client.
 pub(super) struct Link {
-    pub(super) outbox: Arc<Outbox>,
+    pub(super) outbox: Arc<Outbox<Out>>,
     pub(super) session: Session,
     pub(super) encoding: Encoding,
     pub(super) limits: Limits,
     pub(super) disclosure: Disclosure,
-    /// Lets messages of the client pass, where those are limited.
-    pub(super) bucket: Option<Bucket>,
-    /// Until the client is accepted or refused.
-    pub(super) opening: Option<Sleep>,
-    pub(super) open_timeout: Duration,
-    pub(super) clock: Clock,
     pub(super) ray_id: String,
+    /// It is accepted.
+    pub(super) is_open: bool,
     /// Calls that are not answered.
     pub(super) in_flight: usize,
-    /// What is being written; empty in between, kept for its memory.
-    pub(super) batch: Vec<Out>,
     /// What a client is told of its refusal, before the end.
     pub(super) last_words: Option<Error>,
 }
 
-/// How it ends.
-enum Over {
-    /// The client has gone.
-    Gone,
-    /// With this reason.
-    With(Close),
-}
+impl Dialog for Link {
+    type Out = Out;
 
-impl Link {
-    /// Serves the client until it is over.
-    pub(super) async fn run(mut self, mut socket: WebSocket, closing: &CancellationToken) {
-        let over = {
-            let mut closed = pin!(closing.cancelled());
-            std::future::poll_fn(|cx| {
-                if closed.as_mut().poll(cx).is_ready() {
-                    let reason = "guard.service_unavailable".to_owned();
-                    return Poll::Ready(Over::With(Close { code: Close::AWAY, reason }));
-                }
-                match self.poll(&mut socket, cx) {
-                    Err(over) => Poll::Ready(over),
-                    Ok(()) => Poll::Pending,
-                }
-            })
-            .await
-        };
-        // First: what its actor does next is not for it (invariant 5 of the parent module).
-        self.session.close();
-        if let Some(error) = self.last_words.take() {
-            let error = ErrorBody::new(&error, self.disclosure);
-            // What cannot be said is left out: the reason of the close says the most.
-            drop(self.tell(&mut socket, &ToClient::Error { action_id: None, error }));
-        }
-        drop(self);
-        if let Over::With(close) = over {
-            socket.finish(close).await;
-        }
+    fn outbox(&self) -> &Arc<Outbox<Out>> {
+        &self.outbox
     }
 
-    /// Does what can be done. `Ok` when there is nothing more for the moment, with a wake-up
-    /// arranged for what comes.
-    fn poll(&mut self, socket: &mut WebSocket, cx: &mut Context<'_>) -> Result<(), Over> {
-        loop {
-            self.poll_out(socket, cx)?;
-            if !self.poll_in(socket, cx)? {
-                break;
-            }
-        }
-        if let Some(opening) = &mut self.opening
-            && Pin::new(opening).poll(cx).is_ready()
-        {
-            let seconds = self.open_timeout.as_secs();
-            return Err(self.over(GatewayError::NotReady { seconds }.into()));
-        }
-        let listens = self.in_flight < MAX_IN_FLIGHT;
-        match socket.poll_silence(cx, listens) {
-            Poll::Ready(()) => Err(Over::Gone),
-            Poll::Pending => Ok(()),
-        }
+    fn is_open(&self) -> bool {
+        self.is_open
     }
 
-    /// Writes what is ready, all of it in one go.
-    fn poll_out(&mut self, socket: &mut WebSocket, cx: &mut Context<'_>) -> Result<(), Over> {
-        loop {
-            match socket.poll_flushed(cx) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(_)) => return Err(Over::Gone),
-                // The client does not read: what comes meanwhile is counted.
-                Poll::Pending => {
-                    return match self.outbox.poll_overflow(cx) {
-                        Poll::Ready(()) => Err(self.over(GatewayError::TooSlow.into())),
-                        Poll::Pending => Ok(()),
-                    };
-                }
-            }
-            let mut batch = std::mem::take(&mut self.batch);
-            match self.outbox.poll_take(cx, &mut batch) {
-                Poll::Pending => {
-                    if batch.capacity() > TURN {
-                        batch = Vec::new();
-                        self.outbox.shrink();
-                    }
-                    self.batch = batch;
-                    return Ok(());
-                }
-                Poll::Ready(Taken::Overflow) => {
-                    return Err(self.over(GatewayError::TooSlow.into()));
-                }
-                Poll::Ready(Taken::Some) => {}
-            }
-            for out in batch.drain(..) {
-                self.write(socket, out)?;
-            }
-            self.batch = batch;
-        }
+    fn listens(&self) -> bool {
+        self.in_flight < MAX_IN_FLIGHT
+    }
+
+    fn ray_id(&self) -> &str {
+        &self.ray_id
     }
 
     fn write(&mut self, socket: &mut WebSocket, out: Out) -> Result<(), Over> {
         match out {
             Out::Init(connection, actor) => {
-                self.opening = None;
+                self.is_open = true;
                 let connection_id = connection.as_str().to_owned();
                 let init = ToClient::Init { actor_id: actor.actor_id, connection_id };
                 self.tell(socket, &init).map_err(|error| self.over(error))
@@ -171,6 +120,31 @@ impl Link {
         }
     }
 
+    fn take(&mut self, incoming: Incoming) -> Result<(), Over> {
+        match incoming {
+            Incoming::Message { bytes, .. } => self.received(bytes),
+            Incoming::Close { .. } => Err(Over::With(Close::normal(""))),
+            Incoming::Gone => Err(Over::Gone),
+            Incoming::TooLong(size) => {
+                let limit = self.limits.incoming;
+                Err(self.over(ProtocolError::IncomingTooLong { size, limit }.into()))
+            }
+            Incoming::Sign | Incoming::NotText | Incoming::Broken => Ok(()),
+        }
+    }
+
+    /// The session ends first: what its actor does next is not for this client.
+    fn end(mut self, socket: &mut WebSocket) {
+        self.session.close();
+        if let Some(error) = self.last_words.take() {
+            let error = ErrorBody::new(&error, self.disclosure);
+            // What cannot be said is left out: the reason of the close says the most.
+            drop(self.tell(socket, &ToClient::Error { action_id: None, error }));
+        }
+    }
+}
+
+impl Link {
     fn answer(
         &mut self,
         socket: &mut WebSocket,
@@ -233,48 +207,6 @@ impl Link {
         socket.write(bytes, self.encoding.is_text()).map_err(|_| Over::Gone)
     }
 
-    /// Takes what came. Says whether there may be more of it.
-    fn poll_in(&mut self, socket: &mut WebSocket, cx: &mut Context<'_>) -> Result<bool, Over> {
-        for _ in 0..TURN {
-            if self.in_flight >= MAX_IN_FLIGHT {
-                // An answer wakes.
-                return Ok(false);
-            }
-            let Poll::Ready(incoming) = socket.poll_incoming(cx) else { return Ok(false) };
-            if let (Some(bucket), false) =
-                (&mut self.bucket, matches!(incoming, Incoming::Close | Incoming::Gone))
-                && !bucket.take(self.clock.now())
-            {
-                return Err(self.over(GatewayError::RateLimit.into()));
-            }
-            match incoming {
-                Incoming::Message(bytes) => self.received(bytes)?,
-                Incoming::Sign => {}
-                Incoming::Close => return Err(Over::With(Close::normal(""))),
-                Incoming::Gone => return Err(Over::Gone),
-                Incoming::TooLong(size) => {
-                    let limit = self.limits.incoming;
-                    return Err(self.over(ProtocolError::IncomingTooLong { size, limit }.into()));
-                }
-                Incoming::NotText => {
-                    return Err(Over::With(Close {
-                        code: Close::INVALID_TEXT,
-                        reason: "message.invalid_utf8".to_owned(),
-                    }));
-                }
-                Incoming::Broken => {
-                    return Err(Over::With(Close {
-                        code: Close::PROTOCOL,
-                        reason: "ws.protocol_error".to_owned(),
-                    }));
-                }
-            }
-        }
-        // Others get their turn; it goes on at once behind them.
-        cx.waker().wake_by_ref();
-        Ok(false)
-    }
-
     fn received(&mut self, bytes: Bytes) -> Result<(), Over> {
         match ToServer::decode(self.encoding, bytes) {
             Err(error) => Err(self.over(error.into())),
@@ -308,15 +240,6 @@ impl Link {
                 Ok(())
             }
         }
-    }
-
-    /// The end by an error.
-    fn over(&self, mut error: Error) -> Over {
-        if !error.is_public() && error.detail().is_some() {
-            tracing::error!(ray_id = self.ray_id, %error, "a connection failed");
-        }
-        error.ray_id.get_or_insert_with(|| self.ray_id.clone());
-        Over::With(Close::failed(&error))
     }
 }
 

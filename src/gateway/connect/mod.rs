@@ -13,13 +13,12 @@
 //! 2. What is ready together leaves in one write. An event is encoded once for all its
 //!    receivers of an encoding.
 //! 3. A client that does not read is cut off when it is behind by more than
-//!    [`MAX_BEHIND`](outbox::MAX_BEHIND), with 1008 `connection.too_slow` if it reads that.
+//!    [`MAX_BEHIND`](super::outbox::MAX_BEHIND), with 1008 `connection.too_slow` if it reads that.
 //! 4. Of a client at most [`MAX_IN_FLIGHT`] calls run. More of it is not read meanwhile,
 //!    so it is slowed down and nothing of it is kept.
 //! 5. However a socket ends, its session ends with it, first.
 
 mod link;
-mod outbox;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,11 +26,12 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use self::link::Link;
-use self::outbox::Outbox;
 use super::Shared;
 use super::actor::{self, ELSEWHERE};
+use super::dialog::Driver;
 use super::error::GatewayError;
-use super::limits::{Bucket, Place};
+use super::limits::Place;
+use super::outbox::Outbox;
 use super::web_socket::WebSocket;
 use crate::core::config::ClientLimits;
 use crate::core::connections::RequestHead;
@@ -56,13 +56,14 @@ pub(super) struct Connect {
 
 /// What is known before the socket is read.
 pub(super) struct Ready {
-    connect: Connect,
-    address: Address,
+    pub(super) connect: Connect,
+    pub(super) address: Address,
     pub(super) limits: Limits,
-    client: ClientLimits,
+    pub(super) client: ClientLimits,
     hibernates: bool,
+    pub(super) hibernates_raw: bool,
     /// Free again when the socket is over.
-    _place: Option<Place>,
+    pub(super) _place: Option<Place>,
 }
 
 /// Finds out about the actor what has to be known before the socket is read.
@@ -94,6 +95,7 @@ pub(super) async fn prepare(shared: &Shared, connect: Connect) -> Result<Ready, 
         },
         client,
         hibernates: config.hibernates_connections,
+        hibernates_raw: config.can_hibernate_websocket,
         _place: place,
     })
 }
@@ -105,15 +107,14 @@ pub(super) async fn serve(
     ready: Ready,
     closing: &CancellationToken,
 ) {
-    let Ready { connect, address, limits, client, hibernates, _place } = ready;
-    let outbox = Arc::<Outbox>::default();
+    let Ready { connect, address, limits, client, hibernates, _place, .. } = ready;
+    let outbox = Arc::<Outbox<_>>::default();
     let told = Arc::clone(&outbox) as Arc<dyn SessionClient>;
     let request = SessionRequest {
         params: connect.params.cbor().clone(),
         request: Some(connect.head),
         hibernatable: hibernates,
     };
-    let clock = shared.clock();
     let session = shared.host.connect(address, request, ELSEWHERE, told);
     let link = Link {
         outbox,
@@ -121,14 +122,10 @@ pub(super) async fn serve(
         encoding: connect.encoding,
         limits,
         disclosure: shared.options.disclosure,
-        bucket: Bucket::new(client, clock.now()),
-        opening: Some(clock.sleep(shared.options.bounds.open_timeout)),
-        open_timeout: shared.options.bounds.open_timeout,
-        clock: clock.clone(),
         ray_id: connect.ray_id,
+        is_open: false,
         in_flight: 0,
-        batch: Vec::new(),
         last_words: None,
     };
-    link.run(socket, closing).await;
+    Driver::new(shared, client, link).run(socket, closing).await;
 }

@@ -71,7 +71,7 @@ impl EmbeddedHost {
         session: &Arc<Shared>,
     ) {
         match self.connect_once_open(&address, &request, session).await {
-            Ok((conn, live)) => session.joined(Joined { conn, live }),
+            Ok((conn, live)) => session.joined(Joined { conn, live }, false),
             // It was accepted, and its generation has ended by now.
             Err(_) if session.is_accepted() => session.state.lock().outlive(),
             Err(error) => session.end(SessionEnd::Refused(error)),

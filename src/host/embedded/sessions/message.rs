@@ -18,6 +18,8 @@ pub(super) enum Message {
     Call { request: CallRequest, ticket: Option<Arc<Ticket>> },
     /// It wants to hear events of a name, or no more.
     Subscribe { event: String, wanted: bool, reply: Reply<()> },
+    /// Nothing of its own: a generation has found the connection again.
+    Reopen,
     /// It has gone. Nothing follows.
     Gone,
 }
@@ -28,7 +30,7 @@ impl Message {
         match self {
             Self::Call { request, .. } => request.name.len() + request.args.len(),
             Self::Subscribe { event, .. } => event.len(),
-            Self::Gone => 0,
+            Self::Reopen | Self::Gone => 0,
         }
     }
 
@@ -37,7 +39,7 @@ impl Message {
         match self {
             Self::Call { request, .. } => request.reply.send(Err(error)),
             Self::Subscribe { reply, .. } => reply.send(Err(error)),
-            Self::Gone => {}
+            Self::Reopen | Self::Gone => {}
         }
     }
 }

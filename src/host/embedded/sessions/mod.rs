@@ -90,6 +90,17 @@ pub trait SessionClient: Send + Sync + 'static {
 
     /// It is over, by the actor or the host.
     fn ended(&self, end: SessionEnd);
+
+    /// What a generation that has found the connection again is told before anything that
+    /// the client has sent: a call of this name with these arguments.
+    fn reopening(&self) -> Option<(&'static str, Bytes)> {
+        None
+    }
+
+    /// What that call came to; `actor/dropped_reply` where the generation did not take it.
+    fn reopened(&self, result: crate::error::Result<Bytes>) {
+        let _ = result;
+    }
 }
 
 /// How a session ends for its client.

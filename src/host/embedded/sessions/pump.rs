@@ -7,7 +7,7 @@ use futures::FutureExt;
 use super::message::{Message, Ticket};
 use super::state::{Joined, Step};
 use super::{SessionEnd, Shared};
-use crate::core::behavior::{Reply, call_given_up};
+use crate::core::behavior::{Caller, Reply, call_given_up};
 use crate::core::connections::{Arrival, CloseCode, ConnectionError};
 use crate::core::context::{ActorContext, CallRequest};
 use crate::error::{Error, Result};
@@ -85,6 +85,7 @@ impl Shared {
             Message::Subscribe { event, wanted, reply } => {
                 self.give_subscription(joined, event, wanted, reply)
             }
+            Message::Reopen => self.reopen(joined),
             Message::Gone => Given::Taken,
         }
     }
@@ -117,6 +118,24 @@ impl Shared {
                 }
                 Given::Back(Message::Call { request, ticket })
             }
+        }
+    }
+
+    /// Tells a generation that has found the connection again.
+    fn reopen(self: &Arc<Self>, joined: &Joined) -> Given {
+        let Some((name, args)) = self.client.reopening() else { return Given::Taken };
+        let session = Arc::clone(self);
+        let request = CallRequest {
+            name: name.to_owned(),
+            args,
+            caller: Caller::Client,
+            origin: 0,
+            taken_by: None,
+            reply: Reply::new(move |result| session.client.reopened(result)),
+        };
+        match joined.conn.call(request) {
+            Ok(_) => Given::Taken,
+            Err(_) => Given::Back(Message::Reopen),
         }
     }
 
@@ -242,7 +261,10 @@ impl Shared {
             }
         });
         match found {
-            Ok(Some(conn)) => self.joined(Joined { conn, live: live.clone() }),
+            Ok(Some(conn)) => {
+                let reopens = self.client.reopening().is_some();
+                self.joined(Joined { conn, live: live.clone() }, reopens);
+            }
             Ok(None) => self.end(SessionEnd::Closed {
                 code: CloseCode::POLICY,
                 reason: "ws.message_index_skip".to_owned(),
@@ -258,9 +280,9 @@ impl Shared {
     }
 
     /// Goes on over a connection.
-    pub(super) fn joined(self: &Arc<Self>, joined: Joined) {
+    pub(super) fn joined(self: &Arc<Self>, joined: Joined, reopens: bool) {
         let live = joined.live.clone();
-        if !self.state.lock().join(joined) {
+        if !self.state.lock().join(joined, reopens) {
             return;
         }
         // Its end may have been told before there was anybody to tell.

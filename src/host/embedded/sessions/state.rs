@@ -197,8 +197,8 @@ impl State {
     }
 
     /// A generation has the connection: from its hooks, or found again. `false`, and no
-    /// change, when something else came before.
-    pub(super) fn join(&mut self, joined: Joined) -> bool {
+    /// change, when something else came before. With `reopens` it is told of that first.
+    pub(super) fn join(&mut self, joined: Joined, reopens: bool) -> bool {
         let may = match &self.stage {
             Stage::Connecting | Stage::Away => true,
             Stage::Restoring(live) => live.same_generation(&joined.live),
@@ -207,6 +207,9 @@ impl State {
         if may {
             self.stage = Stage::Joined(joined);
             self.waking = false;
+            if reopens {
+                self.waiting.push_front(Message::Reopen);
+            }
         }
         may
     }
@@ -235,7 +238,14 @@ impl State {
             Stage::Restoring(live) => live.generation(),
             Stage::Connecting | Stage::Away | Stage::Ended => return None,
         };
-        (was_in == generation).then(|| std::mem::replace(&mut self.stage, Stage::Away))
+        if was_in != generation {
+            return None;
+        }
+        // The next one is told anew, and nobody is woken for that.
+        if matches!(self.waiting.front(), Some(Message::Reopen)) {
+            self.waiting.pop_front();
+        }
+        Some(std::mem::replace(&mut self.stage, Stage::Away))
     }
 
     /// The generation that it is restored in, if it is this one.

@@ -1,15 +1,9 @@
 //! What a client is to be told, on its way from whoever makes it to the task of its socket.
 
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use futures::task::AtomicWaker;
 use parking_lot::Mutex;
-
-use crate::core::connections::{ConnId, Event};
-use crate::error::{ActorSpecifier, Error, Result};
-use crate::host::embedded::sessions::{SessionClient, SessionEnd};
 
 /// How much may wait for a client that does not read, in bytes: 8 MiB. What is on its way
 /// into the socket comes on top of it, at most as much again. A client that is behind by
@@ -20,41 +14,21 @@ pub(super) const MAX_BEHIND: usize = 8 * 1024 * 1024;
 const OVERHEAD: usize = 128;
 
 /// Something that a client is to be told.
-#[derive(Debug)]
-pub(super) enum Out {
-    /// It is accepted.
-    Init(ConnId, ActorSpecifier),
-    /// An event.
-    Event(Arc<Event>),
-    /// What a call came to.
-    Answer(u64, Result<Bytes>),
-    /// A subscription failed, which ends it.
-    Failed(Error),
-    /// It is over.
-    End(SessionEnd),
-}
-
-impl Out {
-    fn weight(&self) -> usize {
-        OVERHEAD
-            + match self {
-                Self::Event(event) => event.args().len(),
-                Self::Answer(_, Ok(output)) => output.len(),
-                Self::Init(..) | Self::Answer(..) | Self::Failed(_) | Self::End(_) => 0,
-            }
-    }
+pub(super) trait Weighty {
+    /// What it counts of [`MAX_BEHIND`], in bytes.
+    fn weight(&self) -> usize;
 }
 
 /// The way. One lock, a few lines; nothing is called while it is held.
-#[derive(Debug, Default)]
-pub(super) struct Outbox {
-    waiting: Mutex<Waiting>,
+#[derive(Debug)]
+pub(super) struct Outbox<T> {
+    waiting: Mutex<Waiting<T>>,
     task: AtomicWaker,
 }
 
-#[derive(Debug, Default)]
-struct Waiting {
-    items: Vec<Out>,
+#[derive(Debug)]
+struct Waiting<T> {
+    items: Vec<T>,
     bytes: usize,
     /// More than may wait had to: nothing is taken in any more.
     overflowed: bool,
@@ -69,9 +43,16 @@ pub(super) enum Taken {
     Overflow,
 }
 
-impl Outbox {
-    pub(super) fn push(&self, item: Out) {
-        let weight = item.weight();
+impl<T> Default for Outbox<T> {
+    fn default() -> Self {
+        let waiting = Waiting { items: Vec::new(), bytes: 0, overflowed: false };
+        Self { waiting: Mutex::new(waiting), task: AtomicWaker::new() }
+    }
+}
+
+impl<T: Weighty> Outbox<T> {
+    pub(super) fn push(&self, item: T) {
+        let weight = OVERHEAD + item.weight();
         let dropped = {
             let mut waiting = self.waiting.lock();
             // One alone may be of any size: the limit of outgoing messages is for it.
@@ -97,7 +78,7 @@ impl Outbox {
     }
 
     /// Moves what waits into `batch`, which is empty; pending when there is nothing.
-    pub(super) fn poll_take(&self, cx: &mut Context<'_>, batch: &mut Vec<Out>) -> Poll<Taken> {
+    pub(super) fn poll_take(&self, cx: &mut Context<'_>, batch: &mut Vec<T>) -> Poll<Taken> {
         // Before the look, so that what comes behind it wakes.
         self.task.register(cx.waker());
         let mut waiting = self.waiting.lock();
@@ -127,28 +108,18 @@ impl Outbox {
     }
 }
 
-impl SessionClient for Outbox {
-    fn accepted(&self, connection: &ConnId, actor: &ActorSpecifier) {
-        self.push(Out::Init(connection.clone(), actor.clone()));
-    }
-
-    fn event(&self, event: &Arc<Event>) {
-        self.push(Out::Event(Arc::clone(event)));
-    }
-
-    fn ended(&self, end: SessionEnd) {
-        self.push(Out::End(end));
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tokio_test::{assert_pending, assert_ready_eq, task};
 
     use super::*;
 
-    fn event(len: usize) -> Arc<Event> {
-        Arc::new(Event::new("e", vec![0; len].into()))
+    impl Weighty for Arc<usize> {
+        fn weight(&self) -> usize {
+            **self
+        }
     }
 
     #[test]
@@ -158,9 +129,9 @@ mod tests {
         let mut taking = task::spawn(std::future::poll_fn(|cx| outbox.poll_take(cx, &mut batch)));
         assert_pending!(taking.poll());
 
-        outbox.event(&event(1));
+        outbox.push(Arc::new(1));
         assert!(taking.is_woken());
-        outbox.event(&event(1));
+        outbox.push(Arc::new(1));
         assert_ready_eq!(taking.poll(), Taken::Some);
 
         drop(taking);
@@ -170,13 +141,19 @@ mod tests {
     #[test]
     fn a_client_that_is_too_far_behind_is_told_nothing_more_and_nothing_is_kept_for_it() {
         let outbox = Outbox::default();
-        let shared = event(MAX_BEHIND / 2);
-        for _ in 0..3 {
-            outbox.event(&shared);
+        let long = Arc::new(MAX_BEHIND / 2);
+        let mut behind = task::spawn(std::future::poll_fn(|cx| outbox.poll_overflow(cx)));
+        for _ in 0..2 {
+            outbox.push(Arc::clone(&long));
         }
-        outbox.ended(SessionEnd::Refused(Error::internal("x")));
+        assert_pending!(behind.poll());
+        for _ in 0..2 {
+            outbox.push(Arc::clone(&long));
+        }
 
-        assert_eq!(Arc::strong_count(&shared), 1);
+        assert!(behind.is_woken());
+        assert_ready_eq!(behind.poll(), ());
+        assert_eq!(Arc::strong_count(&long), 1);
         let mut batch = Vec::new();
         let mut taking = task::spawn(std::future::poll_fn(|cx| outbox.poll_take(cx, &mut batch)));
         assert_ready_eq!(taking.poll(), Taken::Overflow);
