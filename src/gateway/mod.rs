@@ -68,8 +68,10 @@ mod socket;
 mod timer;
 mod upgrade;
 mod web_socket;
+mod wire;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use tokio::sync::Semaphore;
 
@@ -97,6 +99,8 @@ struct Shared {
     sockets: Arc<Semaphore>,
     /// Who has how many of them.
     addresses: Addresses,
+    /// Calls of clients over sockets that are not answered.
+    calls: Arc<AtomicUsize>,
     /// Whether it is known who can reach it.
     has_listener: bool,
 }
@@ -104,7 +108,8 @@ struct Shared {
 impl Shared {
     fn new(host: Arc<EmbeddedHost>, options: GatewayOptions, has_listener: bool) -> Self {
         let sockets = Arc::new(Semaphore::new(options.bounds.sockets));
-        Self { host, options, sockets, addresses: Addresses::default(), has_listener }
+        let (addresses, calls) = (Addresses::default(), Arc::default());
+        Self { host, options, sockets, addresses, calls, has_listener }
     }
 
     /// Whether nothing keeps anybody out who may be anywhere (invariant 11).

@@ -1,9 +1,12 @@
 //! What a client is to be told, on its way from whoever makes it to the task of its socket.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::task::AtomicWaker;
 use parking_lot::Mutex;
+
+use super::wire::Wire;
 
 /// How much may wait for a client that does not read, in bytes: 8 MiB. What is on its way
 /// into the socket comes on top of it, at most as much again. A client that is behind by
@@ -32,6 +35,10 @@ struct Waiting<T> {
     bytes: usize,
     /// More than may wait had to: nothing is taken in any more.
     overflowed: bool,
+    /// The task has taken something, and not looked again.
+    busy: bool,
+    /// Where something goes while nothing is before it.
+    wire: Option<Arc<Wire>>,
 }
 
 /// What was there to be taken.
@@ -45,7 +52,14 @@ pub(super) enum Taken {
 
 impl<T> Default for Outbox<T> {
     fn default() -> Self {
-        let waiting = Waiting { items: Vec::new(), bytes: 0, overflowed: false };
+        let waiting = Waiting {
+            items: Vec::new(),
+            bytes: 0,
+            overflowed: false,
+            // Until there is a task.
+            busy: true,
+            wire: None,
+        };
         Self { waiting: Mutex::new(waiting), task: AtomicWaker::new() }
     }
 }
@@ -77,6 +91,39 @@ impl<T: Weighty> Outbox<T> {
         }
     }
 
+    /// Takes nothing in any more, and drops what waits: the end of the socket comes next.
+    pub(super) fn close(&self) {
+        let dropped = {
+            let mut waiting = self.waiting.lock();
+            waiting.overflowed = true;
+            (std::mem::take(&mut waiting.items), waiting.wire.take())
+        };
+        drop(dropped);
+    }
+
+    /// Lets messages go past the task from now on.
+    pub(super) fn connect(&self, wire: &Arc<Wire>) {
+        self.waiting.lock().wire = Some(Arc::clone(wire));
+    }
+
+    /// Sends a message at once, if nothing is before it. `false`, and nothing is done, when
+    /// it has to wait for its turn.
+    pub(super) fn try_send(&self, message: &[u8], is_text: bool) -> bool {
+        let has_rest = {
+            let waiting = self.waiting.lock();
+            let Some(wire) = &waiting.wire else { return false };
+            if waiting.busy || waiting.overflowed || !waiting.items.is_empty() || wire.has_rest() {
+                return false;
+            }
+            // Under the lock, so that nothing comes in between; it does not wait.
+            wire.send(message, is_text)
+        };
+        if has_rest {
+            self.task.wake();
+        }
+        true
+    }
+
     /// Moves what waits into `batch`, which is empty; pending when there is nothing.
     pub(super) fn poll_take(&self, cx: &mut Context<'_>, batch: &mut Vec<T>) -> Poll<Taken> {
         // Before the look, so that what comes behind it wakes.
@@ -85,7 +132,8 @@ impl<T: Weighty> Outbox<T> {
         if waiting.overflowed {
             return Poll::Ready(Taken::Overflow);
         }
-        if waiting.items.is_empty() {
+        waiting.busy = !waiting.items.is_empty();
+        if !waiting.busy {
             return Poll::Pending;
         }
         std::mem::swap(&mut waiting.items, batch);
@@ -110,8 +158,6 @@ impl<T: Weighty> Outbox<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use tokio_test::{assert_pending, assert_ready_eq, task};
 
     use super::*;
@@ -143,9 +189,7 @@ mod tests {
         let outbox = Outbox::default();
         let long = Arc::new(MAX_BEHIND / 2);
         let mut behind = task::spawn(std::future::poll_fn(|cx| outbox.poll_overflow(cx)));
-        for _ in 0..2 {
-            outbox.push(Arc::clone(&long));
-        }
+        outbox.push(Arc::clone(&long));
         assert_pending!(behind.poll());
         for _ in 0..2 {
             outbox.push(Arc::clone(&long));

@@ -22,6 +22,10 @@ impl<S> Impatient<S> {
         Self { stream, clock, patience, stalled: None }
     }
 
+    pub(super) fn into_inner(self) -> S {
+        self.stream
+    }
+
     fn within<T>(
         &mut self,
         cx: &mut Context<'_>,

@@ -167,7 +167,7 @@ impl Upgrade {
             Ok((ready, false)) => ready.limits.incoming,
             Err(_) => MAX_REFUSED,
         };
-        let Some(socket) = WebSocket::new(upgraded, shared, limit).await else { return };
+        let socket = WebSocket::new(upgraded, shared, limit).await;
         match prepared {
             Ok((ready, true)) => raw_socket::serve(socket, shared, ready, closing).await,
             Ok((ready, false)) => connect::serve(socket, shared, ready, closing).await,

@@ -2,12 +2,14 @@
 //! with a reason, and a client that is asked whether it is still there.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures::{Sink, Stream, StreamExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
@@ -18,6 +20,7 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 
 use super::Shared;
 use super::socket::Impatient;
+use super::wire::{Wire, WireStream};
 use crate::protocol::Close;
 use crate::time::{Clock, Duration, Sleep};
 
@@ -51,9 +54,16 @@ pub(super) enum Incoming {
     Broken,
 }
 
+/// What a socket is made of.
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
+
 /// A socket of a client.
 pub(super) struct WebSocket {
-    stream: WebSocketStream<Impatient<TcpStream>>,
+    stream: WebSocketStream<Box<dyn Duplex>>,
+    /// The way past the task, if there is one.
+    wire: Option<Arc<Wire>>,
     clock: Clock,
     /// Something was written and is not on its way.
     unflushed: bool,
@@ -67,39 +77,52 @@ pub(super) struct WebSocket {
 }
 
 impl WebSocket {
-    /// A socket behind HTTP, whose messages have at most `limit` bytes; `None` if it is no
-    /// socket of this gateway.
-    pub(super) async fn new(upgraded: Upgraded, shared: &Shared, limit: usize) -> Option<Self> {
-        let parts = upgraded.downcast::<TokioIo<Impatient<TcpStream>>>().ok()?;
+    /// A socket behind HTTP, whose messages have at most `limit` bytes.
+    pub(super) async fn new(upgraded: Upgraded, shared: &Shared, limit: usize) -> Self {
+        let clock = shared.clock().clone();
+        // A connection that somebody else accepted is what it is.
+        let (stream, wire, read): (Box<dyn Duplex>, _, _) =
+            match upgraded.downcast::<TokioIo<Impatient<TcpStream>>>() {
+                Ok(parts) => {
+                    let wire = Wire::new(parts.io.into_inner().into_inner());
+                    let stream = Impatient::new(
+                        WireStream(Arc::clone(&wire)),
+                        clock.clone(),
+                        shared.options.bounds.write_timeout,
+                    );
+                    // What the client sent before it knew that it may.
+                    (Box::new(stream), Some(wire), parts.read_buf.to_vec())
+                }
+                Err(upgraded) => (Box::new(TokioIo::new(upgraded)), None, Vec::new()),
+            };
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER)
             .write_buffer_size(WRITE_BUFFER)
             .max_message_size(Some(limit))
             .max_frame_size(Some(limit));
-        let stream = WebSocketStream::from_partially_read(
-            parts.io.into_inner(),
-            // What the client sent before it knew that it may.
-            parts.read_buf.to_vec(),
-            Role::Server,
-            Some(config),
-        );
-        let clock = shared.clock().clone();
+        let stream = WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config));
         let patience = shared.options.bounds.ping_timeout;
-        Some(Self {
+        Self {
             stream: stream.await,
+            wire,
             alarm: clock.sleep(patience),
             clock,
             unflushed: false,
             patience,
             heard: false,
             asked: false,
-        })
+        }
+    }
+
+    /// The way past its task.
+    pub(super) fn wire(&self) -> Option<&Arc<Wire>> {
+        self.wire.as_ref()
     }
 
     /// Whether messages may be written: those before are on their way. Otherwise whoever
     /// asks is woken when they are.
     pub(super) fn poll_flushed(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SocketError>> {
-        if self.unflushed {
+        if self.unflushed || self.wire.as_ref().is_some_and(|wire| wire.has_rest()) {
             ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
             self.unflushed = false;
         }

@@ -24,7 +24,8 @@ async fn front(hibernates: bool) -> Front {
 
 async fn open(front: &Front) -> Socket {
     let uri = format!("/gateway/counter/websocket/a/b?{QUERY}&rvt-key=a&x=y");
-    Socket::open(front.gateway.address(), &uri, "rivet, rivet_encoding.bare").await
+    Socket::open(front.gateway.address().expect("it listens"), &uri, "rivet, rivet_encoding.bare")
+        .await
 }
 
 async fn told(socket: &mut Socket) -> Message {

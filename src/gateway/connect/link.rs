@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::MAX_IN_FLIGHT;
+use super::answer::{Answer, Calls};
 use crate::core::behavior::{Caller, Reply};
 use crate::core::connections::{ConnId, Event};
 use crate::core::context::CallRequest;
@@ -68,8 +69,8 @@ pub(super) struct Link {
     pub(super) ray_id: String,
     /// It is accepted.
     pub(super) is_open: bool,
-    /// Calls that are not answered.
-    pub(super) in_flight: usize,
+    /// Calls that are not answered, and how answers are written.
+    pub(super) calls: Calls,
     /// What a client is told of its refusal, before the end.
     pub(super) last_words: Option<Error>,
 }
@@ -86,7 +87,7 @@ impl Dialog for Link {
     }
 
     fn listens(&self) -> bool {
-        self.in_flight < MAX_IN_FLIGHT
+        self.calls.here() < MAX_IN_FLIGHT
     }
 
     fn ray_id(&self) -> &str {
@@ -102,10 +103,7 @@ impl Dialog for Link {
                 self.tell(socket, &init).map_err(|error| self.over(error))
             }
             Out::Event(event) => self.write_event(socket, &event),
-            Out::Answer(id, result) => {
-                self.in_flight = self.in_flight.saturating_sub(1);
-                self.answer(socket, id, result)
-            }
+            Out::Answer(id, result) => self.answer(socket, id, result),
             Out::Failed(error) => Err(self.over(error)),
             Out::End(SessionEnd::Refused(error)) => {
                 let over = self.over(error.clone());
@@ -136,6 +134,7 @@ impl Dialog for Link {
     /// The session ends first: what its actor does next is not for this client.
     fn end(mut self, socket: &mut WebSocket) {
         self.session.close();
+        self.outbox.close();
         if let Some(error) = self.last_words.take() {
             let error = ErrorBody::new(&error, self.disclosure);
             // What cannot be said is left out: the reason of the close says the most.
@@ -151,22 +150,9 @@ impl Link {
         id: u64,
         result: Result<Bytes>,
     ) -> Result<(), Over> {
-        let response = result.and_then(|output| {
-            let output = Payload::new(output).map_err(|error| {
-                Error::internal(format_args!("what the action returned: {error}"))
-            })?;
-            let bytes = ToClient::ActionResponse { id, output }.encode(self.encoding)?;
-            self.limits.check_outgoing(bytes.len())?;
-            Ok(bytes)
-        });
-        match response {
+        match self.calls.encoded(id, result) {
             Ok(bytes) => self.send(socket, bytes),
-            Err(error) if error.is("actor", "send_failed") => Err(self.over(error)),
-            Err(error) => {
-                let error = ErrorBody::new(&error, self.disclosure);
-                let told = self.tell(socket, &ToClient::Error { action_id: Some(id), error });
-                told.map_err(|error| self.over(error))
-            }
+            Err(error) => Err(self.over(error)),
         }
     }
 
@@ -211,9 +197,10 @@ impl Link {
         match ToServer::decode(self.encoding, bytes) {
             Err(error) => Err(self.over(error.into())),
             Ok(ToServer::ActionRequest { id, name, args }) => {
-                self.in_flight += 1;
-                let outbox = Arc::clone(&self.outbox);
-                let reply = Reply::new(move |result| outbox.push(Out::Answer(id, result)));
+                let answer =
+                    Answer { id, outbox: Arc::clone(&self.outbox), calls: self.calls.clone() };
+                self.calls.begin();
+                let reply = Reply::new(move |result| answer.give(result));
                 if name.chars().any(char::is_control) {
                     // What parts of this process say to each other travels under such.
                     reply.send(Err(GatewayError::NoSuchAction.into()));

@@ -9,7 +9,9 @@
 //! # Invariants
 //!
 //! 1. One task reads and writes a socket; no message costs another one. It encodes, too,
-//!    since an actor's outputs may leave by the thread that runs its author's code.
+//!    since an actor's outputs may leave by the thread that runs its author's code. Only
+//!    where next to nothing is going on, the thread that has an answer writes it: to wake
+//!    the task would take longer.
 //! 2. What is ready together leaves in one write. An event is encoded once for all its
 //!    receivers of an encoding.
 //! 3. A client that does not read is cut off when it is behind by more than
@@ -18,6 +20,7 @@
 //!    so it is slowed down and nothing of it is kept.
 //! 5. However a socket ends, its session ends with it, first.
 
+mod answer;
 mod link;
 
 use std::net::IpAddr;
@@ -25,6 +28,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use self::answer::Calls;
 use self::link::Link;
 use super::Shared;
 use super::actor::{self, ELSEWHERE};
@@ -109,6 +113,9 @@ pub(super) async fn serve(
 ) {
     let Ready { connect, address, limits, client, hibernates, _place, .. } = ready;
     let outbox = Arc::<Outbox<_>>::default();
+    if let Some(wire) = socket.wire() {
+        outbox.connect(wire);
+    }
     let told = Arc::clone(&outbox) as Arc<dyn SessionClient>;
     let request = SessionRequest {
         params: connect.params.cbor().clone(),
@@ -117,6 +124,7 @@ pub(super) async fn serve(
     };
     let session = shared.host.connect(address, request, ELSEWHERE, told);
     let link = Link {
+        calls: Calls::new(shared, connect.encoding, limits),
         outbox,
         session,
         encoding: connect.encoding,
@@ -124,7 +132,6 @@ pub(super) async fn serve(
         disclosure: shared.options.disclosure,
         ray_id: connect.ray_id,
         is_open: false,
-        in_flight: 0,
         last_words: None,
     };
     Driver::new(shared, client, link).run(socket, closing).await;

@@ -230,6 +230,7 @@ impl Dialog for Link {
             self.call(CLOSED, args.to_string().into(), Reply::new(|_| {}));
         }
         self.session.close();
+        self.outbox.close();
     }
 }
 

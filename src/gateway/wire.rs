@@ -1,0 +1,194 @@
+//! The way out of a socket, for its task and for whoever has an answer while that rests.
+//!
+//! Waking a thread costs several times what writing a short answer does. So an answer may be
+//! written where it is made, if nothing is on its way before it.
+//!
+//! # Invariants
+//!
+//! 1. Whatever is handed to [`Wire`] is whole frames, and leaves whole and in that order:
+//!    what the socket does not take stays here, in front of what comes later.
+//! 2. The lock covers one write that does not wait.
+
+use std::io::{self, ErrorKind};
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, BufMut as _, BytesMut};
+use parking_lot::Mutex;
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// What is left of a frame, in front of it: at most so many bytes.
+const MAX_HEAD: usize = 10;
+
+/// A socket of the system.
+#[derive(Debug)]
+pub(super) struct Wire {
+    stream: TcpStream,
+    /// What the socket has not taken.
+    rest: Mutex<BytesMut>,
+}
+
+impl Wire {
+    pub(super) fn new(stream: TcpStream) -> Arc<Self> {
+        Arc::new(Self { stream, rest: Mutex::new(BytesMut::new()) })
+    }
+
+    /// Sends a message in one frame, as far as the socket takes it now. Says whether
+    /// something is left, which the task of the socket has to flush.
+    pub(super) fn send(&self, message: &[u8], is_text: bool) -> bool {
+        let mut frame = BytesMut::with_capacity(MAX_HEAD + message.len());
+        frame.put_u8(if is_text { 0x81 } else { 0x82 });
+        match message.len() {
+            short @ 0..=125 => frame.put_u8(short as u8),
+            middle @ 126..=0xffff => {
+                frame.put_u8(126);
+                frame.put_u16(middle as u16);
+            }
+            long => {
+                frame.put_u8(127);
+                frame.put_u64(long as u64);
+            }
+        }
+        frame.extend_from_slice(message);
+        let mut rest = self.rest.lock();
+        rest.extend_from_slice(&frame);
+        // A socket that is broken is the task's matter, which finds that out.
+        drop(self.push(&mut rest));
+        !rest.is_empty()
+    }
+
+    /// Whether something is left to be flushed.
+    pub(super) fn has_rest(&self) -> bool {
+        !self.rest.lock().is_empty()
+    }
+
+    fn push(&self, rest: &mut BytesMut) -> io::Result<()> {
+        while !rest.is_empty() {
+            match self.stream.try_write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => rest.advance(count),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        if rest.capacity() > 0 {
+            *rest = BytesMut::new();
+        }
+        Ok(())
+    }
+}
+
+/// The task's end of it.
+pub(super) struct WireStream(pub(super) Arc<Wire>);
+
+impl AsyncRead for WireStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.0.stream.poll_read_ready(cx))?;
+            match self.0.stream.try_read(buffer.initialize_unfilled()) {
+                Ok(count) => {
+                    buffer.advance(count);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for WireStream {
+    /// Takes all of it (invariant 1): how much may be on its way is counted elsewhere.
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut rest = self.0.rest.lock();
+        rest.extend_from_slice(bytes);
+        Poll::Ready(self.0.push(&mut rest).map(|()| bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            {
+                let mut rest = self.0.rest.lock();
+                self.0.push(&mut rest)?;
+                if rest.is_empty() {
+                    return Poll::Ready(Ok(()));
+                }
+            }
+            ready!(self.0.stream.poll_write_ready(cx))?;
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Through what is shared of it: the stream's own way wants it alone.
+        Poll::Ready(SockRef::from(&self.0.stream).shutdown(Shutdown::Write))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let theirs = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (listener.accept().await.unwrap().0, theirs)
+    }
+
+    #[tokio::test]
+    async fn a_message_of_any_length_is_one_frame() {
+        for (length, head) in [
+            (0, &b"\x81\0"[..]),
+            (125, b"\x81\x7d"),
+            (126, b"\x81\x7e\0\x7e"),
+            (65_536, b"\x81\x7f\0\0\0\0\0\x01\0\0"),
+        ] {
+            let (ours, mut theirs) = pair().await;
+            let wire = Wire::new(ours);
+            let mut task = WireStream(Arc::clone(&wire));
+            wire.send(&vec![7; length], true);
+            let mut read = vec![0; head.len() + length];
+
+            let (flushed, came) = tokio::join!(task.flush(), theirs.read_exact(&mut read));
+
+            flushed.unwrap();
+            came.unwrap();
+            assert_eq!((&read[..head.len()], read.len() - head.len()), (head, length));
+            assert!(!wire.has_rest());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_the_socket_does_not_take_stays_in_front_of_what_comes_later() {
+        let (ours, mut theirs) = pair().await;
+        let wire = Wire::new(ours);
+        let mut task = WireStream(Arc::clone(&wire));
+        let long = vec![7; 16 * 1024 * 1024];
+        // The socket becomes writable for whoever asks it.
+        wire.stream.writable().await.unwrap();
+        assert!(wire.send(&long, false));
+        task.write_all(b"later").await.unwrap();
+        let mut read = vec![0; 10 + long.len() + 5];
+
+        let (flushed, came) = tokio::join!(task.flush(), theirs.read_exact(&mut read));
+
+        flushed.unwrap();
+        came.unwrap();
+        assert!(read[10..10 + long.len()].iter().all(|byte| *byte == 7));
+        assert_eq!(&read[10 + long.len()..], b"later");
+    }
+}
