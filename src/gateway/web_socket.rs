@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use futures::{Sink, Stream, StreamExt as _};
+use futures::{Sink, SinkExt as _, Stream, StreamExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -203,6 +203,8 @@ impl WebSocket {
         let clock = self.clock.clone();
         let end = async {
             if self.stream.close(Some(frame)).await.is_err() {
+                // The client has closed, and the answer to that waits to leave.
+                drop(self.stream.flush().await);
                 return;
             }
             // One that speaks the protocol answers the end with its own.

@@ -18,6 +18,10 @@ async fn gone(front: &Front, times: usize) {
     assert_eq!(front.host().session_count(), 0);
 }
 
+fn address(front: &Front) -> std::net::SocketAddr {
+    front.gateway.address().expect("it listens")
+}
+
 fn reason(end: (u16, String)) -> (u16, String) {
     (end.0, end.1.split('#').next().unwrap_or_default().to_owned())
 }
@@ -136,6 +140,26 @@ async fn clients_that_vanish_are_gone_for_the_actor() {
     drop(silent);
 
     gone(&front, 2).await;
+}
+
+#[tokio::test]
+async fn a_client_that_closes_is_answered() {
+    for uri in [connect_uri(), connect_uri().replace("/connect", "/websocket/")] {
+        let front = front().await;
+        let mut socket = Socket::open(address(&front), &uri, "rivet").await;
+        front.place.until(|| front.script().count("on_connect") == 1).await;
+        // The acceptance has left when what follows has.
+        front.place.settle().await;
+        let frame = tokio_tungstenite::tungstenite::protocol::CloseFrame {
+            code: 1_000.into(),
+            reason: "bye".into(),
+        };
+
+        socket.send(Message::Close(Some(frame))).await;
+
+        assert_eq!(socket.end().await.0, 1_000, "{uri}");
+        gone(&front, 1).await;
+    }
 }
 
 #[tokio::test]
