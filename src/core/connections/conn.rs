@@ -143,7 +143,7 @@ impl Conn {
                 Line::None => {
                     drop(cell);
                     let name = event.name();
-                    tracing::error!(conn_id = %self.id, event = name, "no way to send an event");
+                    tracing::debug!(conn_id = %self.id, event = name, "no way to send an event");
                     return;
                 }
                 Line::Closed => return,
