@@ -7,6 +7,7 @@ import { chance } from "./support/chance.mjs";
 
 /** Stands for a generation: notes whether its proxies announced a change. */
 class Actor {
+  called = "state";
   changed = false;
 
   constructor(state) {

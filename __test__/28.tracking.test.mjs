@@ -10,6 +10,7 @@ import { adopt, seen } from "../dist/state/index.js";
 
 /** Stands for a generation: holds a state and counts what its proxies announce. */
 class Actor {
+  called = "state";
   changes = 0;
   suspects = 0;
   forbidden = false;

@@ -35,6 +35,21 @@ describe("a connection whose actor sleeps", () => {
     assert.deepEqual(notes, ["onWake", "onBeforeConnect ann", "onConnect ann", "onWake", "onWake"]);
   });
 
+  it("passes and hears the same values as before", async (t) => {
+    const rt = runtime(t, { room: room() });
+    const handle = rt.client.room.getOrCreate("a");
+    const params = { name: "ann", big: 5n, pair: ["$x", 1], at: new Date(7), none: undefined };
+    const conn = handle.connect(params);
+    const all = heard(conn);
+    await conn.ready;
+    await rt.evict(handle);
+
+    assert.deepEqual((await conn.me()).params, params);
+    await handle.say(5n, ["$x", 1], new Map([[1, -0]]));
+    await until(() => all.length === 1, "the event");
+    assert.deepEqual(all, [[5n, ["$x", 1], new Map([[1, -0]])]]);
+  });
+
   it("does not keep it awake", async (t) => {
     const rt = runtime(t, { room: room() });
     const conn = rt.client.room.getOrCreate("a").connect({ name: "ann" });

@@ -54,6 +54,7 @@ export interface Scene {
 const LARGE_BYTES = 1024 * 1024;
 
 export class Live implements Owner {
+  readonly called = "state";
   readonly bag: Bag;
   readonly definition: Definition;
   readonly scene: Scene;

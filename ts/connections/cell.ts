@@ -17,6 +17,7 @@ import { adopt, type Owner, seen } from "../state";
 import type { Desk } from "./desk";
 
 export class Cell implements Owner {
+  readonly called = "conn.state";
   readonly live: Live;
   readonly #desk: Desk;
   readonly #handle: NativeConnection;

@@ -99,8 +99,9 @@ export function pathOf(
   target: object | undefined,
   key: PropertyKey | undefined,
 ): string {
-  if (target === undefined) return "state";
-  const found = search(owner.root, target, "state", 0) ?? "state...";
+  const { called } = owner;
+  if (target === undefined) return called;
+  const found = search(owner.root, target, called, 0) ?? `${called}...`;
   if (key === undefined) return found;
   const name = String(key);
   return Array.isArray(target) && /^\d+$/.test(name)

@@ -13,6 +13,8 @@ import { noteProxy, unwrap } from "../codec/proxies";
 export interface Owner {
   /** The state itself, to name paths in errors. */
   readonly root: unknown;
+  /** What paths in errors begin with. */
+  readonly called: string;
   /** Throws where no change is allowed. */
   permit(): void;
   /** Before a change: permits it and notes it. */

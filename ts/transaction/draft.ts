@@ -11,6 +11,7 @@ import { unwrap } from "../codec/proxies";
 import { adopt, type Owner, seen } from "../state";
 
 export class Draft implements Owner {
+  readonly called = "state";
   #root: unknown;
   #changed: boolean;
   /** A part that cannot be watched was handed out. */

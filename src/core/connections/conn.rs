@@ -83,17 +83,20 @@ impl Conn {
 
     /// One that an earlier generation accepted, with its socket or without.
     pub(crate) fn restored(stored: &StoredConnection, peer: Option<Arc<dyn Peer>>) -> Self {
-        let head = RequestHead {
-            method: "GET".to_owned(),
-            path: stored.path.clone(),
-            headers: stored.headers.clone(),
-        };
+        // A client within the process has no request, and so no path.
+        let head = (!stored.path.is_empty()).then(|| {
+            Arc::new(RequestHead {
+                method: "GET".to_owned(),
+                path: stored.path.clone(),
+                headers: stored.headers.clone(),
+            })
+        });
         let line = peer.map_or(Line::Closed, Line::Open);
         Self {
             id: ConnId::new(&stored.id),
             given: stored.params.clone(),
             checked: OnceLock::new(),
-            request: Some(Arc::new(head)),
+            request: head,
             socket: Some(stored.socket),
             cell: Mutex::new(Cell { state: stored.state.clone(), line }),
         }
