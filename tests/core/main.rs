@@ -7,6 +7,7 @@
 mod after_end;
 mod calls;
 mod connection_calls;
+mod connection_kinds;
 mod connection_limits;
 mod connection_saves;
 mod connection_transactions;
