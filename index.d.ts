@@ -918,3 +918,9 @@ export declare function tunnelRead(environment: number, tunnel: number, ticket: 
  * was room.
  */
 export declare function tunnelWrite(environment: number, tunnel: number, bytes: Uint8Array | undefined | null, ticket: number): void
+
+/** Closes a raw socket behind everything that was sent over it. False as above. */
+export declare function webSocketClose(actor: number, socket: number, code: number, reason: string): boolean
+
+/** Sends a message over a raw socket. False when the generation or the socket is over. */
+export declare function webSocketSend(actor: number, socket: number, bytes: Uint8Array, isText: boolean): boolean

@@ -970,3 +970,5 @@ module.exports.trialNow = nativeBinding.trialNow
 module.exports.tunnelOpen = nativeBinding.tunnelOpen
 module.exports.tunnelRead = nativeBinding.tunnelRead
 module.exports.tunnelWrite = nativeBinding.tunnelWrite
+module.exports.webSocketClose = nativeBinding.webSocketClose
+module.exports.webSocketSend = nativeBinding.webSocketSend

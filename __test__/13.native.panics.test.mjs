@@ -189,6 +189,8 @@ describe("a panic", () => {
       submitConnected: () => native.submitConnected(1, "{}", none, "a", none, 2, 1, false),
       submit: () => native.submit(1, "{}", "a", none, 2, 1, false),
       take: () => native.take(1),
+      webSocketClose: () => native.webSocketClose(1, 1, 1000, ""),
+      webSocketSend: () => native.webSocketSend(1, 1, none, false),
       ActorContext: undefined,
       ConnHandle: undefined,
       "ConnHandle#id": () => conn.id(),

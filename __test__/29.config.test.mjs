@@ -122,7 +122,7 @@ describe("actor() refuses", () => {
     });
   }
 
-  for (const key of ["inspector", "onWebSocket"]) {
+  for (const key of ["inspector"]) {
     it(`${key}, which is not available yet, by name`, () => {
       assert.throws(
         () => actor({ [key]: {} }),

@@ -6,6 +6,15 @@ import { request } from "node:http";
 
 /** Connects to an actor, which is made if it is missing, and resolves with what speaks for the client. */
 export async function openSocket(url, name, key, params) {
+  return new Socket(...(await upgraded(url, name, key, "connect", params)));
+}
+
+/** The same for a raw socket: what it hears are texts and buffers. */
+export async function openRaw(url, name, key, path = "", params = undefined) {
+  return new Socket(...(await upgraded(url, name, key, `websocket/${path}`, params)), true);
+}
+
+async function upgraded(url, name, key, path, params) {
   const { hostname, port } = new URL(url);
   const query = new URLSearchParams({
     "rvt-namespace": "default",
@@ -20,7 +29,7 @@ export async function openSocket(url, name, key, params) {
   const asked = request({
     hostname,
     port,
-    path: `/gateway/${name}/connect?${query}`,
+    path: `/gateway/${name}/${path}${path.includes("?") ? "&" : "?"}${query}`,
     headers: {
       connection: "upgrade",
       upgrade: "websocket",
@@ -31,7 +40,7 @@ export async function openSocket(url, name, key, params) {
   });
   asked.end();
   const [, socket, head] = await once(asked, "upgrade");
-  return new Socket(socket, head);
+  return [socket, head];
 }
 
 class Socket {
@@ -42,24 +51,40 @@ class Socket {
   #bytes = Buffer.alloc(0);
   #ids = 0;
   #close;
+  #isRaw;
   /** How it was closed, as `{code, reason}`. */
   closed = new Promise((resolve) => {
     this.#close = resolve;
   });
 
-  constructor(socket, head) {
+  constructor(socket, head, isRaw = false) {
     this.#socket = socket;
+    this.#isRaw = isRaw;
     socket.on("data", (bytes) => this.#read(bytes));
     socket.on("error", () => {});
     socket.on("close", () => this.#close({ code: 1006, reason: "" }));
     if (head.length > 0) this.#read(head);
   }
 
-  /** The next message, as `[tag, value]`. */
+  /** The next message, as `[tag, value]`; of a raw socket as it is. */
   async next() {
     if (this.#messages.length === 0) await new Promise((resolve) => this.#waiting.push(resolve));
-    const { tag, val } = this.#messages.shift();
-    return [tag, val];
+    const message = this.#messages.shift();
+    return this.#isRaw ? message : [message.tag, message.val];
+  }
+
+  /** Sends text or bytes over a raw socket. */
+  send(data) {
+    const isText = typeof data === "string";
+    this.#write(isText ? 1 : 2, Buffer.from(data));
+  }
+
+  /** Closes a raw socket. */
+  close(code, reason) {
+    const frame = Buffer.alloc(2 + Buffer.byteLength(reason));
+    frame.writeUInt16BE(code);
+    frame.write(reason, 2);
+    this.#write(8, frame);
   }
 
   /** Subscribes to an event. */
@@ -80,14 +105,17 @@ class Socket {
   }
 
   #send(body) {
-    const payload = Buffer.from(JSON.stringify({ body }));
+    this.#write(1, Buffer.from(JSON.stringify({ body })));
+  }
+
+  #write(kind, payload) {
     const length =
       payload.length < 126
         ? [0x80 | payload.length]
         : [0xfe, payload.length >> 8, payload.length & 255];
     const mask = randomBytes(4);
     const masked = payload.map((byte, at) => byte ^ mask[at % 4]);
-    this.#socket.write(Buffer.concat([Buffer.from([0x81, ...length]), mask, masked]));
+    this.#socket.write(Buffer.concat([Buffer.from([0x80 | kind, ...length]), mask, masked]));
   }
 
   #read(bytes) {
@@ -108,8 +136,10 @@ class Socket {
       this.end();
       return;
     }
-    if (kind !== 1) return;
-    this.#messages.push(JSON.parse(payload.toString()).body);
+    if (kind !== 1 && kind !== 2) return;
+    const text = payload.toString();
+    const raw = kind === 1 ? text : Buffer.from(payload);
+    this.#messages.push(this.#isRaw ? raw : JSON.parse(text).body);
     this.#waiting.shift()?.();
   }
 }

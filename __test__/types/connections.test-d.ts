@@ -14,6 +14,7 @@ import {
   type InferEventArgs,
   type RivetError,
   setup,
+  type UniversalWebSocket,
 } from "greenroom";
 
 interface Params {
@@ -56,6 +57,23 @@ const room = actor({
   },
   onDisconnect: (c, conn) =>
     void expectTypeOf(c.conns.get(conn.id)).toEqualTypeOf<typeof conn | undefined>(),
+  onWebSocket: (c, socket) => {
+    expectTypeOf(socket).toEqualTypeOf<UniversalWebSocket>();
+    expectTypeOf(c.conn.state.user).toEqualTypeOf<string>();
+    socket.addEventListener("message", ({ data, rivetMessageIndex }) => {
+      expectTypeOf(data).toEqualTypeOf<string | ArrayBuffer>();
+      expectTypeOf(rivetMessageIndex).toEqualTypeOf<number>();
+    });
+    socket.onclose = ({ code, wasClean }) => {
+      expectTypeOf(code).toEqualTypeOf<number>();
+      expectTypeOf(wasClean).toEqualTypeOf<boolean>();
+    };
+    socket.send(new Uint8Array());
+    // @ts-expect-error neither text nor bytes
+    socket.send({ a: 1 });
+    // @ts-expect-error no such event
+    socket.addEventListener("messages", () => {});
+  },
   run: async (c) => {
     c.broadcast("said", { by: "", text: "" });
     c.broadcast("list", ["a", "b"]);

@@ -44,6 +44,7 @@ mod registry;
 mod runtime;
 mod schedule;
 mod sessions;
+mod sockets;
 mod sql;
 mod take;
 mod token;

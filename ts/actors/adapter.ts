@@ -12,9 +12,16 @@ import { copy, decode, encode } from "../codec";
 import { encodeRemote } from "../codec/remote";
 import { type ConnectionPayload, connectionHooks } from "../connections/hooks";
 import { readRemote } from "../connections/remote";
+import { CLOSED, MESSAGE, OPENED, type Sockets } from "../connections/sockets";
 import type { Definition, Hook } from "../definition";
 import { callersError, isRivetErrorCode, messageOf } from "../errors";
-import { type Bag, callers, NapiActorFactory, type NativeContext } from "../native-half";
+import {
+  type Bag,
+  callers,
+  NapiActorFactory,
+  type NativeConnection,
+  type NativeContext,
+} from "../native-half";
 import { giveBack } from "../queue/give-back";
 import { encodeRemoteAnswer, readSent } from "../queue/remote";
 import { encodeAnswer, runSend, SEND, type SendArguments } from "../queue/send";
@@ -79,6 +86,7 @@ function settingsOf(definition: Definition): object {
     maxSchedules: options.maxSchedules,
     maxConnections: options.maxConnections,
     hibernatesConnections: true,
+    canHibernateWebsocket: options.canHibernateWebSocket,
     messagesPerSecond: limits.messagesPerSecond,
     messageBurst: limits.burst,
     connectionsPerIp: limits.connectionsPerIp,
@@ -243,6 +251,18 @@ function actionsOf(
       const at = live(payload);
       return answerRequest(at, callOf(at, payload), payload);
     };
+  }
+  if (definition.hook("onWebSocket") !== undefined) {
+    const socketCall = (take: (sockets: Sockets, payload: Payload) => Promise<undefined>) => {
+      return (_error: null, payload: Payload) => take(live(payload).connections.sockets, payload);
+    };
+    const argsOf = (payload: Payload): Uint8Array => payload.args ?? new Uint8Array();
+    out[OPENED] = socketCall((sockets, payload) => {
+      // They come over connections only.
+      return sockets.opened(payload.conn as NativeConnection, argsOf(payload));
+    });
+    out[MESSAGE] = socketCall((sockets, payload) => sockets.message(argsOf(payload)));
+    out[CLOSED] = socketCall((sockets, payload) => sockets.closed(argsOf(payload)));
   }
   for (const name of definition.internalActions.keys()) {
     const only = (caller: Caller): Callback => {

@@ -16,6 +16,7 @@ import type { Cell } from "./cell";
 import { Conn } from "./conn";
 import { Conns } from "./conns";
 import { checkedArguments, encodeArguments } from "./events";
+import { Sockets } from "./sockets";
 
 export class Desk {
   readonly live: Live;
@@ -25,6 +26,8 @@ export class Desk {
   readonly #changed = new Set<Cell>();
   /** Those of which a part that cannot be watched was handed out. */
   readonly #exposed = new Set<Cell>();
+  /** The raw sockets, once there was one. Set by `sockets`. */
+  made: Sockets | undefined;
   #isAnnounced = false;
   /** The last event that a schema still looks at. */
   #telling: Promise<void> | undefined;
@@ -37,6 +40,12 @@ export class Desk {
   get all(): Conns {
     this.#all ??= new Conns(this);
     return this.#all;
+  }
+
+  /** The raw sockets of clients. */
+  get sockets(): Sockets {
+    this.made ??= new Sockets(this.live);
+    return this.made;
   }
 
   /** What authors have for a connection of the native half: one object as long as it is used. */

@@ -12,7 +12,7 @@ import type { Conn } from "./conn";
 import { decodeParams, encodeParams } from "./params";
 
 /** How a client came. */
-interface Head {
+export interface Head {
   readonly method: string;
   readonly uri: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export interface ConnectionPayload {
 type Body = (live: Live, payload: ConnectionPayload) => unknown;
 
 /** The context of a function that a connection makes run. */
-class ConnectionContext extends Context {
+export class ConnectionContext extends Context {
   readonly #conn: Conn | undefined;
   readonly #isRemote: boolean;
   readonly #head: Head | undefined;
@@ -98,7 +98,12 @@ export function connectionHooks<C>(
       : undefined,
     onConnect: connect && hook("onConnect", (live, payload) => called(connect, live, payload)),
     onDisconnectFinal:
-      disconnect && hook("onDisconnect", (live, payload) => called(disconnect, live, payload)),
+      disconnect === undefined && definition.hook("onWebSocket") === undefined
+        ? undefined
+        : hook("onDisconnect", async (live, payload) => {
+            await live.desk?.made?.gone(payload.conn.id());
+            if (disconnect !== undefined) await called(disconnect, live, payload);
+          }),
     onBeforeSubscribe: asks ? hook("canSubscribe", maySubscribe) : undefined,
   };
 }

@@ -27,6 +27,7 @@ const hooks = [
   "onStateChange",
   "onBeforeActionResponse",
   "onRequest",
+  "onWebSocket",
   "createConnState",
   "onBeforeConnect",
   "onConnect",
@@ -55,7 +56,7 @@ const keys: Keys = {
     "limits",
     "options",
   ],
-  later: ["inspector", "onWebSocket"],
+  later: ["inspector"],
 };
 
 const runKeys: Keys = {

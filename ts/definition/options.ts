@@ -19,6 +19,7 @@ export interface Options {
   /** How many clients may be connected. */
   readonly maxConnections: number;
   readonly noSleep: boolean;
+  readonly canHibernateWebSocket: boolean;
   readonly durability: "reply" | "interval";
   /** How many messages may wait. */
   readonly maxQueueSize: number;
@@ -57,14 +58,10 @@ const keys: Keys = {
     "icon",
     "maxSchedules",
     "noSleep",
+    "canHibernateWebSocket",
     "durability",
   ],
-  later: [
-    "canHibernateWebSocket",
-    "connectionLivenessInterval",
-    "connectionLivenessTimeout",
-    "enableActorRuntimeSocket",
-  ],
+  later: ["connectionLivenessInterval", "connectionLivenessTimeout", "enableActorRuntimeSocket"],
   ignored: [
     "onDestroyTimeout",
     "preloadMaxConnectionsBytes",
@@ -95,6 +92,7 @@ export function readOptions(given: unknown): Options {
     maxSchedules: count(options, "maxSchedules", 1_000),
     maxConnections: size(options, "maxConnections"),
     noSleep: choice(options, "noSleep", [false, true]),
+    canHibernateWebSocket: choice(options, "canHibernateWebSocket", [false, true]),
     durability: choice(options, "durability", ["reply", "interval"]),
     maxQueueSize: size(options, "maxQueueSize"),
     maxQueueMessageSize: size(options, "maxQueueMessageSize"),

@@ -194,6 +194,16 @@ export class Dispatch {
     native.broadcastTo(bag.actor, remote, event, args);
   }
 
+  /** Sends a message over a raw socket. False when the generation or the socket is over. */
+  sendOver(bag: ActorBag, socket: number, bytes: Uint8Array, isText: boolean): boolean {
+    return native.webSocketSend(bag.actor, socket, bytes, isText);
+  }
+
+  /** Closes a raw socket behind everything that was sent over it. False as above. */
+  closeOver(bag: ActorBag, socket: number, code: number, reason: string): boolean {
+    return native.webSocketClose(bag.actor, socket, code, reason);
+  }
+
   /** The ids of an actor's connections. */
   connectionIds(bag: ActorBag): string[] {
     return bag.stopped === undefined ? native.connectionIds(bag.actor) : [];

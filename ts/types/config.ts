@@ -17,6 +17,7 @@ import type { EventConfigs } from "./events";
 import type { QueueConfigs } from "./queue";
 import type { ActionNames } from "./schedule";
 import type { DatabaseProvider, Migration } from "./sql";
+import type { UniversalWebSocket } from "./web-socket";
 
 /** Names types that are not to be inferred. Only the compiler looks at it. */
 export interface ActorTypes<S, V, I, CP = unknown, CS = unknown> {
@@ -56,6 +57,8 @@ export interface ActorOptions {
   maxSchedules?: number | undefined;
   /** How many clients may be connected at a time, a whole number from 1. Default 65,536. */
   maxConnections?: number | undefined;
+  /** Whether raw sockets outlive a sleep of the actor. Default false. */
+  canHibernateWebSocket?: boolean | undefined;
   /** Whether it never sleeps by itself. Default false. */
   noSleep?: boolean | undefined;
   /**
@@ -234,6 +237,14 @@ export interface ActorConfig<
     c: AnswerContext<S, V, I, N, Q, DB, CP, CS, E>,
     request: Request,
   ) => Response | Promise<Response>;
+  /**
+   * Takes a socket that speaks no protocol of ours. Whoever throws has it closed. With
+   * `options.canHibernateWebSocket` it is handed over again when the actor wakes.
+   */
+  onWebSocket?: (
+    c: ConnectedContext<S, V, I, N, Q, DB, CP, CS, E>,
+    socket: UniversalWebSocket,
+  ) => void | Promise<void>;
   /** Checks and may change what a client passes when it connects. */
   connParamsSchema?: StandardSchemaV1<SP, CP>;
   /** Whether a client may connect: whoever throws refuses it. The client is not connected yet. */

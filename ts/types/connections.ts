@@ -135,8 +135,10 @@ export type ConnOf<D extends AnyActorDefinition> = Conn<
 export type {
   ConnContext as ConnectContext,
   ConnContext as DisconnectContext,
+  ConnContext as WebSocketContext,
   ConnContextOf as ConnectContextOf,
   ConnContextOf as DisconnectContextOf,
+  ConnContextOf as WebSocketContextOf,
   CreateConnStateContext as BeforeConnectContext,
   CreateConnStateContext as ConnInitContext,
   CreateConnStateContextOf as BeforeConnectContextOf,

@@ -14,3 +14,4 @@ export type * from "./renamed";
 export type * from "./schedule";
 export type * from "./sql";
 export type * from "./transaction";
+export type * from "./web-socket";
