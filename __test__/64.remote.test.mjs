@@ -143,6 +143,33 @@ describe("clients elsewhere", () => {
     assert.deepEqual(await response.json(), [{ name: "ann" }, "ann", 1]);
   });
 
+  it("send messages to queues, where that is allowed", async () => {
+    const send = async (queue, body, more = {}) => {
+      const query = new URLSearchParams({
+        "rvt-namespace": "default",
+        "rvt-method": "getOrCreate",
+        "rvt-runner": "default",
+        "rvt-key": "a",
+      });
+      const response = await fetch(`${url}/gateway/remote/queue/${queue}?${query}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-rivet-encoding": "json" },
+        body: JSON.stringify({ body, ...more }),
+      });
+      const { status, group, code, response: answer } = await response.json();
+      return response.ok ? [status, answer] : [response.status, `${group}.${code}`];
+    };
+
+    assert.deepEqual(await send("jobs", ["$BigInt", "5"]), ["completed", undefined]);
+    assert.equal(await handle.take(), 5n);
+    const waits = send("jobs", 7, { wait: true, timeout: 5_000 });
+    await handle.answer();
+    assert.deepEqual(await waits, ["completed", { big: 7 }]);
+    assert.deepEqual(await send("jobs", 1, { wait: true, timeout: 1 }), ["timedOut", undefined]);
+    assert.deepEqual(await send("closed", 1), [403, "auth.forbidden"]);
+    assert.deepEqual(await send("none", 1), [404, "queue.not_declared"]);
+  });
+
   it("over a socket hear events in their form, and those in the process in theirs", async () => {
     const local = handle.connect({ name: "local" });
     const all = [];
