@@ -9,6 +9,7 @@
 
 import { Call } from "../calls/call";
 import { copy, decode, encode } from "../codec";
+import { decodeInput } from "../codec/input";
 import { encodeRemote } from "../codec/remote";
 import { type ConnectionPayload, connectionHooks } from "../connections/hooks";
 import { readRemote } from "../connections/remote";
@@ -223,7 +224,7 @@ function cloneVars(vars: unknown): unknown {
 /** What the creator passed, checked once for `createState` and `onCreate`. */
 async function inputOf(live: Live, bytes: Uint8Array | null | undefined): Promise<unknown> {
   if (live.input === undefined) {
-    const given = decode(bytes);
+    const given = decodeInput(bytes);
     const schema = live.definition.inputSchema;
     live.input = { value: schema === undefined ? given : await validate(schema, given, "input") };
   }

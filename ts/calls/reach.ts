@@ -16,6 +16,7 @@ import { INTERNAL_MARK, liveOf } from "../actors/adapter";
 import { Context } from "../actors/context";
 import type { Live } from "../actors/live";
 import { copy, decode, encode } from "../codec";
+import { decodeInput, encodeInput } from "../codec/input";
 import type { Definition } from "../definition";
 import { readingArgument } from "../errors";
 import {
@@ -295,10 +296,10 @@ export async function readInput(
   definition: Definition | undefined,
   input: unknown,
 ): Promise<Uint8Array | null> {
-  const bytes = input === undefined ? null : readingArgument(() => encode(input, "input"));
+  const bytes = input === undefined ? null : readingArgument(() => encodeInput(input));
   // The actor checks again: it also has creators that are not here.
   if (definition?.inputSchema !== undefined) {
-    await validate(definition.inputSchema, decode(bytes), "input");
+    await validate(definition.inputSchema, decodeInput(bytes), "input");
   }
   return bytes;
 }

@@ -29,6 +29,8 @@ export const DATA_VIEW = BASE + 8;
 
 /** A state with its version. Content: [version, state]. Never inside a value: see `versioned.ts`. */
 export const STATE = BASE + 9;
+/** An input of a creator in this process. Content: it. Never inside a value: see `input.ts`. */
+export const INPUT = BASE + 10;
 
 /** A value under a tag. */
 export function tagged(tag: number, content: unknown): Tag {
