@@ -162,7 +162,9 @@ describe("the packages that are published", { skip }, () => {
       export const open: (options?: { path?: string }) => Promise<unknown> = (o) => dispatch.openHost(o);`;
     const imports = `import { actor, setup } from "greenroom";
       import { dispatch } from "greenroom/native";
+      import { createClient } from "greenroom/client";
       export { db } from "greenroom/db";
+      export const remote: Promise<string> = createClient("http://localhost:1").counter.get().resolve();
       export { testRuntime } from "greenroom/testing";`;
     const required = `import greenroom = require("greenroom");
       import native = require("greenroom/native");
@@ -232,6 +234,27 @@ describe("what npm packs in a clone", { skip }, () => {
       "node_modules/greenroom",
     ]);
     for (const entry of Object.values(packages)) assert.equal(entry.hasInstallScript, undefined);
+  });
+});
+
+describe("the client", { skip }, () => {
+  it("needs no addon, imported or required", async () => {
+    const folder = mkdtempSync(inWork("client-"));
+    const greenroom = path.join(folder, "node_modules", "greenroom");
+    cpSync(path.join(released, "node_modules", "greenroom"), greenroom, { recursive: true });
+    rmSync(path.join(greenroom, "index.js"));
+    const use = 'console.log(typeof createClient("http://localhost:1").a.get().b)';
+    const program = (name, code) => {
+      writeFileSync(path.join(folder, name), `${code}; ${use}`);
+      return run(process.execPath, [name], { cwd: folder });
+    };
+
+    const [imported, required] = await Promise.all([
+      program("main.mjs", 'import { createClient } from "greenroom/client"'),
+      program("main.cjs", 'const { createClient } = require("greenroom/client")'),
+    ]);
+
+    assert.deepEqual([imported.stdout, required.stdout], ["function\n", "function\n"]);
   });
 });
 

@@ -3,6 +3,7 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { writeBrowserModules } from "./browser.mjs";
 import { digest, filesUnder, isFresh, stamp, unstamp } from "./fresh.mjs";
 import { writeModule } from "./modules.mjs";
 import { inRoot, npm, ROOT, tool } from "./paths.mjs";
@@ -15,7 +16,14 @@ const NODE_AT_LEAST = [20, 17];
 export const GENERATED = ["index.js", "index.d.ts"];
 
 /** What can be imported of the package; each as an ES module too. */
-const ENTRIES = ["index", "db/index", "db/drizzle/index", "native/index", "testing"];
+const ENTRIES = [
+  "index",
+  "client/index",
+  "db/index",
+  "db/drizzle/index",
+  "native/index",
+  "testing",
+];
 
 /**
  * Files of npm packages that are published inside `dist/`. As a dependency, cbor-x would bring a
@@ -134,6 +142,7 @@ export function typescript(steps) {
         "tsconfig.json",
         "index.d.ts",
         "scripts/lib/build.mjs",
+        "scripts/lib/browser.mjs",
         "scripts/lib/modules.mjs",
         "package-lock.json",
       ),
@@ -145,6 +154,7 @@ export function typescript(steps) {
     rmSync(inRoot("dist"), { recursive: true, force: true });
     await execute([...tool("typescript", "tsc"), "-p", "tsconfig.json"], { cwd: ROOT, progress });
     for (const entry of ENTRIES) writeModule(inRoot("dist", entry));
+    writeBrowserModules("client/index");
     for (const [from, to] of BUNDLED) bundle(inRoot("node_modules", from), inRoot("dist", to));
     stamp("ts", inputs, outputs());
     return "";
