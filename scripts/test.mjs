@@ -7,7 +7,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { GENERATED, install, native, typescript } from "./lib/build.mjs";
-import { command, compile, examples, QUICK } from "./lib/examples.mjs";
+import { command, compile, examples, LASTING, QUICK } from "./lib/examples.mjs";
 import { filesUnder } from "./lib/fresh.mjs";
 import { inRoot, ROOT, tool, versionOf } from "./lib/paths.mjs";
 import { execute, StepFailed, Steps } from "./lib/steps.mjs";
@@ -116,7 +116,7 @@ async function jsTests() {
     limitMs: 20 * MINUTE_MS,
   });
   if (!(await check("examples compile", compile()))) return;
-  for (const name of examples) {
+  for (const name of examples.filter((each) => !LASTING.has(each))) {
     const limit = { limitMs: 2 * MINUTE_MS };
     await check(`example ${name}`, command(name, QUICK[name] ?? []), limit);
   }

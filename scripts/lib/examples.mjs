@@ -8,6 +8,9 @@ export const QUICK = {
   wordcount: ["--kills", "2", inRoot("README.md"), inRoot("LICENSE"), inRoot("package-lock.json")],
 };
 
+/** Examples that serve until they are ended: tests of their own run them. */
+export const LASTING = new Set(["chat"]);
+
 export const examples = readdirSync(inRoot("examples"), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map((entry) => entry.name)
