@@ -151,6 +151,31 @@ describe("a connection", () => {
     assert.deepEqual([me.caller, me.params, count], ["actor", { name: "asker" }, 2]);
   });
 
+  it("does not reach internal actions, whoever has it", async () => {
+    const own = actor({
+      internalActions: { secret: () => "secret" },
+      actions: {
+        try: async (c) => {
+          const names = ["secret", "\u0000secret"];
+          const conn = c.client().own.getOrCreate("a").connect();
+          const passing = c.client().own.getOrCreate("a", { params: 1 });
+          const codes = [];
+          for (const name of names) {
+            for (const callee of [conn, passing]) {
+              codes.push(await callee.action({ name }).catch((error) => error.code));
+            }
+          }
+          await conn.dispose();
+          return codes;
+        },
+      },
+    });
+
+    const codes = await inMemory({ own }).client().own.getOrCreate("b").try();
+
+    assert.deepEqual(codes, Array(4).fill("action_not_found"));
+  });
+
   it("ends with its registry", async () => {
     const registry = inMemory({ room: room() });
     const conn = registry.client().room.getOrCreate("a").connect();

@@ -23,7 +23,7 @@ import { Departures, mayLeave } from "./departures";
 import { encodedParams, Link } from "./link";
 import { Listeners } from "./listeners";
 import { type CalledClass, type Callee, makeClass } from "./members";
-import { either, type Origin, type Reach } from "./reach";
+import { checkUnmarked, either, type Origin, type Reach } from "./reach";
 
 class Connection implements Callee {
   readonly #reach: Reach;
@@ -70,6 +70,7 @@ class Connection implements Callee {
 
   call(name: string, args: readonly unknown[], signal: Stop | undefined): Promise<unknown> {
     try {
+      checkUnmarked(name);
       const origin = this.#reach.origin;
       const stop = either(signal, this.#reach.signal);
       if (stop?.aborted) return Promise.reject(stop.reason);

@@ -199,6 +199,7 @@ export class Reach implements Callee {
     ends: Ends,
   ): void {
     if (params !== undefined) {
+      checkUnmarked(name);
       const bytes = readingArgument(() => encode(args, "args"));
       const caller = callerKind(origin.live === undefined ? "local" : "actor");
       const { target } = this.#reached;
@@ -260,8 +261,7 @@ export class Reach implements Callee {
     ends: Ends | undefined,
   ): Promise<unknown> {
     const { target, definition } = this.#reached;
-    // The mark is this layer's word that the actor calls itself, and nobody else's.
-    if (name.startsWith(INTERNAL_MARK)) throw actionNotFound(name, undefined);
+    checkUnmarked(name);
     const toSelf = origin.live !== undefined && isSelf(target, origin.live);
     const internal = toSelf && definition?.internalActions.has(name) === true;
     const caller = callerKind(origin.live === undefined ? "local" : "actor");
@@ -302,6 +302,11 @@ export async function readInput(
     await validate(definition.inputSchema, decodeInput(bytes), "input");
   }
   return bytes;
+}
+
+/** The mark is this layer's word that the actor calls itself, and nobody else's. */
+export function checkUnmarked(name: string): void {
+  if (name.startsWith(INTERNAL_MARK)) throw actionNotFound(name, undefined);
 }
 
 /** What the caller of another way gets. */
