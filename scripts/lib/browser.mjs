@@ -4,18 +4,12 @@
 // their endings. Whatever a browser has not is refused here, so nobody finds out in a page.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
-import ts from "typescript";
 import { inRoot } from "./paths.mjs";
 import { StepFailed } from "./steps.mjs";
 
-const OPTIONS = {
-  target: ts.ScriptTarget.ES2022,
-  module: ts.ModuleKind.ES2022,
-  isolatedModules: true,
-  verbatimModuleSyntax: false,
-  removeComments: true,
-};
+const require = createRequire(import.meta.url);
 
 const SPECIFIER = /^(import |(?:import|export)[^;"'()=]* from )"([^"]+)";$/gm;
 
@@ -30,11 +24,20 @@ function resolve(module, specifier) {
 
 /** Writes `entry`, a module of `ts/`, and all that it imports to `dist/esm/`. */
 export function writeBrowserModules(entry) {
+  // Not before it is needed: on a new machine the packages come later.
+  const ts = require("typescript");
+  const compilerOptions = {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.ES2022,
+    isolatedModules: true,
+    verbatimModuleSyntax: false,
+    removeComments: true,
+  };
   const waiting = [entry];
   const done = new Set(waiting);
   for (let module = waiting.pop(); module !== undefined; module = waiting.pop()) {
     const source = readFileSync(inRoot("ts", `${module}.ts`), "utf8");
-    const { outputText } = ts.transpileModule(source, { compilerOptions: OPTIONS });
+    const { outputText } = ts.transpileModule(source, { compilerOptions });
     const code = outputText.replace(SPECIFIER, (_, before, specifier) => {
       const imported = resolve(module, specifier);
       if (!done.has(imported)) waiting.push(imported);
