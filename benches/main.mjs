@@ -28,6 +28,7 @@ const GROUPS = [
   "states",
   "schedules",
   "testing",
+  "gateway",
 ];
 
 function readArgs() {
