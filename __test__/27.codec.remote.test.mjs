@@ -193,6 +193,15 @@ describe("decodeRemote()", () => {
     assert.equal(decodeRemote(null, "args"), undefined);
   });
 
+  it("leaves nothing on an error but its name and message", () => {
+    let cause = ["x"];
+    for (let level = 0; level < 40; level += 1) cause = [cause, cause];
+    const sent = client.encode(new Tag(["TypeError", "m", { cause }], 27));
+    const read = decodeRemote(sent, "args");
+    assert.ok(read instanceof Error);
+    assert.deepEqual([read.message, read.cause], ["m", undefined]);
+  });
+
   it("makes nothing but regular expressions and errors of a generic object", () => {
     const found = decodeRemote(client.encode(new Tag(["eval", "globalThis.ran = 1"], 27)), "args");
 

@@ -14,6 +14,8 @@ const seen = {
   waiting: deferred(),
   aborted: deferred(),
   cancelled: deferred(),
+  later: deferred(),
+  ended: false,
   pulled: 0,
 };
 
@@ -41,6 +43,19 @@ const site = actor({
         for await (const piece of request.body) size += piece.byteLength;
         return Response.json({ size });
       }
+      case "/pipe":
+        return new Response(request.body, { headers: { "x-piped": "yes" } });
+      case "/later":
+        // Answered before it is read.
+        c.waitUntil(
+          request.arrayBuffer().then(seen.later.resolve, (error) => seen.later.resolve(error)),
+        );
+        return new Response("taken");
+      case "/ends":
+        request.signal.addEventListener("abort", () => {
+          seen.ended = true;
+        });
+        return new Response(new Blob(["x".repeat(200_000)]).stream());
       case "/cookies": {
         const response = new Response(null, { status: 204 });
         response.headers.append("set-cookie", "a=1");
@@ -171,6 +186,29 @@ describe("a request for an actor", () => {
     });
     const streamed = await at("/size", { method: "POST", body: chunks, duplex: "half" });
     assert.deepEqual(await streamed.json(), { size: 200_000 });
+  });
+
+  it("may be answered with its own body, which is whole however long it is", async () => {
+    const body = new Uint8Array(5_000_000).fill(9);
+    const response = await at("/pipe", { method: "POST", body });
+    assert.equal(response.headers.get("x-piped"), "yes");
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    assert.equal(bytes.byteLength, 5_000_000);
+    assert.ok(bytes.every((byte) => byte === 9));
+  });
+
+  it("does not look whole to who reads on when it was answered", async () => {
+    const body = new Uint8Array(5_000_000);
+    const response = await at("/later", { method: "POST", body });
+    await response.text().catch(() => {});
+    const read = await seen.later.promise;
+    assert.ok(read instanceof Error || read.byteLength === 5_000_000, String(read.byteLength));
+  });
+
+  it("fires no signal for a client that has its whole answer", async () => {
+    assert.equal((await (await at("/ends")).text()).length, 200_000);
+    await base.hits();
+    assert.equal(seen.ended, false);
   });
 
   it("is refused with a body beyond 20 MiB", async () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { Agent, createServer, request } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -97,6 +97,14 @@ describe("an application", () => {
     const echo = await fetch(`${url}/echo`, { method: "POST", body: large });
     assert.equal(echo.status, 202);
     assert.equal((await echo.text()).length, 300_000);
+    const origin = url;
+    const asked = await fetch(`${url}/a`, { headers: { origin } });
+    // Which pages may read it is the author's matter.
+    assert.equal(asked.headers.get("access-control-allow-origin"), null);
+    const image = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" };
+    const [refused] = await once(request(`${url}/a`, { headers: image }).end(), "response");
+    refused.resume();
+    assert.equal(refused.statusCode, 403);
     const failed = await fetch(`${url}/fails`);
     assert.equal(failed.status, 500);
     assert.doesNotMatch(await failed.text(), /secret/);
@@ -233,6 +241,65 @@ describe("attach()", () => {
     await once(theirs, "data");
     assert.deepEqual(upgraded, ["/theirs"]);
     theirs.destroy();
+  });
+
+  it("gives upgrades that nobody takes back, as if nobody listened for them", async () => {
+    const other = createServer((request, response) => response.end(`theirs ${request.url}`));
+    const undo = [registry.attach(other, { basePath: "/one" })];
+    undo.push(registry.attach(other, { basePath: "/two" }));
+    other.listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address();
+    const upgrade = async (path, protocol) => {
+      const socket = connect(port, "127.0.0.1");
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: Upgrade\r\nupgrade: ${protocol}\r\n\r\n`,
+      );
+      let text = "";
+      for await (const piece of socket) text += piece;
+      return text;
+    };
+    assert.match(await upgrade("/page", "websocket"), /200 OK[\s\S]*theirs \/page$/);
+    assert.match(await upgrade("/page", "h2c"), /200 OK[\s\S]*theirs \/page$/);
+    assert.match(await upgrade("/one/health", "h2c"), /200 OK[\s\S]*"status":"ok"/);
+    undo[0]();
+    assert.equal(
+      await (await fetch(`http://127.0.0.1:${port}/one/health`)).text(),
+      "theirs /one/health",
+    );
+    assert.equal((await fetch(`http://127.0.0.1:${port}/two/health`)).status, 200);
+    undo[1]();
+    other.closeAllConnections();
+    other.close();
+  });
+
+  it("outlives clients that reset their upgrades", async () => {
+    for (const path of ["/x", "/actors/connect"]) {
+      const socket = connect(server.address().port, "127.0.0.1");
+      await once(socket, "connect");
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
+          "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+      );
+      socket.resetAndDestroy();
+    }
+    assert.equal(await (await fetch(`${url}/x`)).text(), "theirs /x");
+  });
+
+  it("leaves the connection usable where it refuses a large body", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const { port } = server.address();
+    const ask = async (path, body) => {
+      const asked = request({ agent, port, path, method: "POST" });
+      asked.end(body);
+      const [response] = await once(asked, "response");
+      response.resume();
+      await once(response, "end");
+      return response.statusCode;
+    };
+    assert.equal(await ask("/actors/nothing/here", new Uint8Array(300_000)), 404);
+    assert.equal(await ask("/actors/health"), 404);
+    agent.destroy();
   });
 
   it("is undone by what it returns", async () => {

@@ -34,6 +34,9 @@ pub(super) fn admit(
             return Err(forbidden(named));
         }
     }
+    if is_from_elsewhere(headers) {
+        return Err(forbidden("a page of another site"));
+    }
     if headers.contains_key(header::ORIGIN) {
         // One that is no text, or comes twice, is nobody's.
         let origin = only(headers, header::ORIGIN.as_str()).unwrap_or_default();
@@ -42,6 +45,14 @@ pub(super) fn admit(
         }
     }
     Ok(())
+}
+
+/// Whether a browser says that the page of another site has it send this without an
+/// origin, such as for an image. Following a link to here is no such request.
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    let is = |name, value| only(headers, name) == Some(value);
+    let is_elsewhere = is("sec-fetch-site", "cross-site") || is("sec-fetch-site", "same-site");
+    is_elsewhere && !is("sec-fetch-mode", "navigate") && !headers.contains_key(header::ORIGIN)
 }
 
 /// Whether a request has the token, if one is needed.

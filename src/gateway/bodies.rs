@@ -113,19 +113,22 @@ impl Exchange {
         drop(before);
     }
 
-    /// The next piece of what the client sends; `None` at its end, and when nobody wants
-    /// more.
+    /// The next piece of what the client sends; `None` at its end.
     ///
     /// # Errors
     ///
-    /// [`GatewayError::BodyTimeout`], [`GatewayError::BodyBroken`] and
-    /// [`GatewayError::BodyTooLong`].
+    /// [`GatewayError::BodyTimeout`], [`GatewayError::BodyBroken`],
+    /// [`GatewayError::BodyTooLong`], and [`GatewayError::BodyUnwanted`] behind
+    /// [`Exchange::cancel`] (invariant 2).
     pub async fn read(&self) -> Result<Option<Bytes>, GatewayError> {
         let mut incoming = self.incoming.lock().await;
-        let Some(coming) = incoming.as_mut() else { return Ok(None) };
+        let Some(coming) = incoming.as_mut() else {
+            let is_whole = !self.unwanted.is_cancelled();
+            return if is_whole { Ok(None) } else { Err(GatewayError::BodyUnwanted) };
+        };
         let piece = tokio::select! {
             biased;
-            () = self.unwanted.cancelled() => Ok(None),
+            () = self.unwanted.cancelled() => Err(GatewayError::BodyUnwanted),
             piece = coming.next() => piece,
         };
         if !matches!(piece, Ok(Some(_))) {
@@ -137,6 +140,10 @@ impl Exchange {
     /// Nobody wants more of what the client sends.
     pub fn cancel(&self) {
         self.unwanted.cancel();
+        // Now, since it may keep another exchange, which keeps this one. Whoever reads holds
+        // the lock, hears of it, and drops it.
+        let unwanted = self.incoming.try_lock().ok().and_then(|mut incoming| incoming.take());
+        drop(unwanted);
     }
 
     /// Sends a piece of the answer, as soon as there is room (invariant 3).
@@ -377,6 +384,6 @@ mod tests {
         let mut reads = task::spawn(exchange.read());
         assert_pending!(reads.poll());
         exchange.cancel();
-        assert_eq!(assert_ready!(reads.poll()), Ok(None));
+        assert_eq!(assert_ready!(reads.poll()), Err(GatewayError::BodyUnwanted));
     }
 }

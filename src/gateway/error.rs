@@ -42,6 +42,9 @@ pub enum GatewayError {
         /// The most bytes.
         limit: usize,
     },
+    /// A body was given up before its end.
+    #[error("the rest of the body was given up, since its request was answered")]
+    BodyUnwanted,
     /// Nobody reads the answer any more, or it has ended.
     #[error("the answer has ended, or its client has gone")]
     AnswerEnded,
@@ -103,6 +106,7 @@ impl Coded for GatewayError {
             Self::BodyTimeout { .. } => ("guard", "request_timeout"),
             Self::BodyBroken { .. } => ("actor", "invalid_request"),
             Self::BodyTooLong { .. } => ("guard", "invalid_request_body"),
+            Self::BodyUnwanted => ("gateway", "body_given_up"),
             Self::AnswerEnded => ("gateway", "answer_ended"),
             Self::AnswerBroken => ("gateway", "answer_broken"),
             Self::AnswerInvalid { .. } => ("gateway", "answer_invalid"),
@@ -133,6 +137,7 @@ impl Coded for GatewayError {
         Some(match self {
             Self::TokenNeeded { .. }
             | Self::Unusable { .. }
+            | Self::BodyUnwanted
             | Self::AnswerEnded
             | Self::AnswerBroken
             | Self::AnswerInvalid { .. } => return None,

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
+use tokio_util::sync::CancellationToken;
 
 use super::bodies::Exchange;
 use super::error::GatewayError;
@@ -48,6 +49,8 @@ const PIECE: usize = 16 * 1024;
 pub struct Tunnel {
     from_gateway: tokio::sync::Mutex<ReadHalf<DuplexStream>>,
     to_gateway: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
+    /// The client has gone: both halves are to end.
+    cut: CancellationToken,
 }
 
 impl Gateway {
@@ -94,11 +97,12 @@ impl Gateway {
     /// [`GatewayError::TooManyConnections`].
     pub fn tunnel(&self, from: IpAddr) -> Result<Tunnel, GatewayError> {
         let (ours, theirs) = tokio::io::duplex(TUNNEL);
-        self.serve(ours, from)?;
+        self.serve_once(ours, from)?;
         let (from_gateway, to_gateway) = tokio::io::split(theirs);
         Ok(Tunnel {
             from_gateway: tokio::sync::Mutex::new(from_gateway),
             to_gateway: tokio::sync::Mutex::new(to_gateway),
+            cut: CancellationToken::new(),
         })
     }
 }
@@ -107,7 +111,12 @@ impl Tunnel {
     /// What the gateway sends; `None` at the end.
     pub async fn read(&self) -> Option<Bytes> {
         let mut piece = vec![0; PIECE];
-        let length = self.from_gateway.lock().await.read(&mut piece).await.unwrap_or(0);
+        let mut from_gateway = self.from_gateway.lock().await;
+        let length = tokio::select! {
+            biased;
+            () = self.cut.cancelled() => 0,
+            read = from_gateway.read(&mut piece) => read.unwrap_or(0),
+        };
         piece.truncate(length);
         (length > 0).then(|| Bytes::from(piece))
     }
@@ -118,8 +127,18 @@ impl Tunnel {
     ///
     /// [`GatewayError::AnswerEnded`] when the gateway has ended the connection.
     pub async fn write(&self, bytes: &[u8]) -> Result<(), GatewayError> {
-        let written = self.to_gateway.lock().await.write_all(bytes).await;
-        written.map_err(|_| GatewayError::AnswerEnded)
+        let mut to_gateway = self.to_gateway.lock().await;
+        tokio::select! {
+            biased;
+            () = self.cut.cancelled() => Err(GatewayError::AnswerEnded),
+            written = to_gateway.write_all(bytes) => written.map_err(|_| GatewayError::AnswerEnded),
+        }
+    }
+
+    /// The client has gone: whoever reads or writes ends, and with the last of them the
+    /// connection.
+    pub fn cut(&self) {
+        self.cut.cancel();
     }
 
     /// The client sends nothing more.

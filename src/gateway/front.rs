@@ -59,10 +59,21 @@ pub(super) async fn front(
         Ok(failure) => failure.respond(shared.options.disclosure, &ray_id),
         Err(response) => response,
     };
-    if !is_refused {
+    let is_authors = response.extensions_mut().remove::<Authors>().is_some();
+    if !is_refused && !is_authors {
         add(&mut response, cors::response(origin.as_deref()));
     }
     add(&mut response, [(header::RAY_ID, ray_id)]);
+    response
+}
+
+/// Marks what is the author's own: which pages may read it is the author's matter, since it
+/// is answered without the token.
+#[derive(Clone, Copy)]
+struct Authors;
+
+fn authors(mut response: Response) -> Response {
+    response.extensions_mut().insert(Authors);
     response
 }
 
@@ -74,13 +85,13 @@ async fn answer(shared: &Arc<Shared>, request: Request, next: Next, ray_id: &str
         if let Some(folder) = &options.public_dir
             && let Some(file) = public::answer(folder, &request).await
         {
-            return Ok(file);
+            return Ok(authors(file));
         }
         if let Some(application) = &options.application
             && !manager::has(request.uri().path())
         {
             let answered = application::answer(shared, application, request, ray_id).await;
-            return answered.map_err(Failure::gateway);
+            return answered.map(authors).map_err(Failure::gateway);
         }
     }
     if request.method() == Method::OPTIONS {

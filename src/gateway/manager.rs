@@ -64,7 +64,7 @@ pub(super) fn manages(method: &Method, uri: &Uri) -> bool {
         (_, "/health" | "/metadata") => false,
         (&Method::GET, "/actors") => !finds(),
         (&Method::PUT | &Method::POST, "/actors") => false,
-        _ => true,
+        (_, path) => has(path),
     }
 }
 

@@ -139,12 +139,13 @@ impl Gateway {
         }
     }
 
-    /// Serves a connection that somebody else accepted, of a client at `from`.
+    /// Serves a connection that somebody else accepted, of a client at `from`, for one
+    /// request: what follows is for somebody else's server.
     ///
     /// # Errors
     ///
     /// [`GatewayError::TooManyConnections`].
-    pub fn serve(
+    pub fn serve_once(
         &self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         from: IpAddr,
@@ -152,7 +153,7 @@ impl Gateway {
         let limit = self.door.shared.options.bounds.connections;
         let place = Arc::clone(&self.door.places).try_acquire_owned();
         let place = place.map_err(|_| GatewayError::TooManyConnections { limit })?;
-        self.door.serve(stream, from, place);
+        self.door.serve(stream, from, place, false);
         Ok(())
     }
 
@@ -203,7 +204,7 @@ impl Door {
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "a socket keeps its delay");
                     }
-                    self.serve(stream, from.ip(), place);
+                    self.serve(stream, from.ip(), place, true);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "no connection can be accepted");
@@ -223,8 +224,9 @@ impl Door {
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         from: IpAddr,
         place: OwnedSemaphorePermit,
+        keeps: bool,
     ) {
-        let connection = connection(stream, from, place, self.clone());
+        let connection = connection(stream, from, place, keeps, self.clone());
         let connection = self.tasks.track_future(connection);
         self.spawner.spawn("gateway connection", connection);
     }
@@ -234,6 +236,7 @@ async fn connection(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     from: IpAddr,
     place: OwnedSemaphorePermit,
+    keeps: bool,
     door: Door,
 ) {
     let Door { router, shared, closing, cut_off, .. } = door;
@@ -249,6 +252,7 @@ async fn connection(
     let stream = Impatient::new(stream, clock.clone(), bounds.write_timeout);
     let served = http1::Builder::new()
         .timer(ClockTimer::new(clock))
+        .keep_alive(keeps)
         .header_read_timeout(bounds.head_timeout)
         .max_header_size(bounds.head)
         .serve_connection(TokioIo::new(stream), service)

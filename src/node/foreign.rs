@@ -36,10 +36,22 @@ struct Held {
 enum What {
     /// A request and its answer, until that is given up.
     Request {
-        _exchange: Arc<Exchange>,
+        exchange: Arc<Exchange>,
         _given_up: DropGuard,
     },
     Tunnel(Arc<Tunnel>),
+}
+
+impl Drop for What {
+    fn drop(&mut self) {
+        match self {
+            Self::Request { exchange, .. } => {
+                exchange.cancel();
+                exchange.fail();
+            }
+            Self::Tunnel(tunnel) => tunnel.cut(),
+        }
+    }
 }
 
 /// Answers a request, given by `{"method", "uri", "headers"}`, of which the body is there,
@@ -75,11 +87,7 @@ fn begin(
     let exchange_number = exchange.number();
     let given_up = CancellationToken::new();
     let gives_up = given_up.clone();
-    keep(
-        hub,
-        exchange_number,
-        What::Request { _exchange: exchange, _given_up: given_up.drop_guard() },
-    );
+    keep(hub, exchange_number, What::Request { exchange, _given_up: given_up.drop_guard() });
     settle_with(hub, ticket, async move {
         tokio::select! {
             biased;

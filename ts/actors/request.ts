@@ -45,25 +45,34 @@ export async function answerRequest(
   const { head, body } = unpack(payload.args ?? new Uint8Array());
   const exchange = dispatch.http.exchange(head.exchange);
   const gone = new AbortController();
+  const sending = new Sending(live, exchange, gone);
   try {
     const answer = async (): Promise<Uint8Array> => {
-      const request = requestOf(head, body, exchange, AbortSignal.any([call.signal, gone.signal]));
+      const request = requestOf(
+        head,
+        body,
+        exchange,
+        AbortSignal.any([call.signal, gone.signal]),
+        true,
+      );
       call.request = request;
       const response = await onRequest?.(new Context(live, call), request);
       checkResponse(response, "onRequest");
-      return pack(response, new Sending(live, exchange, gone));
+      return pack(response, sending);
     };
     return await live.during("onRequest", answer, call);
   } catch (thrown) {
     throw forCaller(thrown, live);
   } finally {
-    exchange.cancel();
+    // The body of the answer may be made of that of the request.
+    if (!sending.hasBegun) exchange.cancel();
     call.release();
   }
 }
 
 /** An answer that comes in pieces (2). */
 class Sending implements Rest {
+  hasBegun = false;
   readonly #live: Live;
   readonly #exchange: Exchange;
   readonly #gone: AbortController;
@@ -76,6 +85,7 @@ class Sending implements Rest {
   }
 
   begin(reader: Pieces, first: Uint8Array[], next: Next | undefined): void {
+    this.hasBegun = true;
     const leaves = () => mayLeave(this.#live, undefined);
     const sent = send(this.#exchange, reader, first, next, leaves).catch((error) => {
       this.#exchange.fail();
@@ -83,6 +93,6 @@ class Sending implements Rest {
       this.#live.log.error({ msg: "the body of an answer failed", err: error });
     });
     cancelWhenGone(this.#exchange, reader, this.#gone);
-    this.#live.bag.context.keepAwake(sent);
+    this.#live.bag.context.keepAwake(sent.finally(() => this.#exchange.cancel()));
   }
 }

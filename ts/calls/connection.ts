@@ -14,7 +14,7 @@ import { decode, encode } from "../codec";
 import type { Definition } from "../definition";
 import { describe } from "../definition/keys";
 import { invalidArgument, isRivetError, RivetError, readingArgument } from "../errors";
-import { callerKind, type Stop } from "../native-half";
+import { callerKind, clockwork, type Stop } from "../native-half";
 import type { Messages } from "../queue";
 import type { Awaited } from "../queue/circles";
 import type { ActorConnStatus } from "../types";
@@ -24,6 +24,9 @@ import { encodedParams, Link } from "./link";
 import { Listeners } from "./listeners";
 import { type CalledClass, type Callee, makeClass } from "./members";
 import { checkUnmarked, either, type Origin, type Reach } from "./reach";
+
+/** Longer than anybody waits. */
+const FAR_MS = 2 ** 31 - 1;
 
 class Connection implements Callee {
   readonly #reach: Reach;
@@ -136,9 +139,12 @@ class Connection implements Callee {
   #connected(): Promise<void> {
     if (this.#over !== undefined) return Promise.reject(this.#over);
     if (this.#link.session !== undefined) return Promise.resolve();
-    return new Promise((resolve, reject) => {
+    // Between two attempts nothing else holds the process.
+    const release = clockwork.after(FAR_MS, () => {});
+    const connected = new Promise<void>((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
     });
+    return connected.finally(release);
   }
 
   #opened(connId: string, actorId: string): void {

@@ -19,6 +19,9 @@ import type { Reach } from "./reach";
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
 
+/** After so long a session counts as one that lasts. */
+const STEADY_MS = 1_000;
+
 /** What a link tells of. */
 export interface LinkListener {
   status(status: ActorConnStatus): void;
@@ -112,9 +115,15 @@ export class Link {
 
   #connected(connId: string, actorId: string): void {
     this.#wasConnected = true;
-    this.#pause = 0;
-    this.#become("connected");
+    // One that is accepted and closed at once is not to be opened as fast as that goes.
+    const attempt = this.#attempt;
+    clockwork.later(STEADY_MS, () => {
+      if (attempt === this.#attempt) this.#pause = 0;
+    });
+    // Subscriptions and calls that wait leave before anybody hears of it and calls.
+    this.#status = "connected";
     this.#listener.opened(connId, actorId);
+    if (this.#status === "connected") this.#listener.status("connected");
   }
 
   #refused(error: RivetError): void {

@@ -138,7 +138,7 @@ export class Connection {
     this.actorId = actorId;
     this.connId = connId;
     for (const name of this.#events.keys()) this.#subscribe(name, true);
-    for (const call of this.#calls.values()) this.#send(call);
+    for (const call of this.#calls.values()) if (!call.sent) this.#send(call);
     this.#settleReady?.resolve();
     this.opens.tell();
   }
@@ -157,6 +157,9 @@ export class Connection {
   #lost(error: RivetError, refused: boolean): void {
     const wasOpen = this.connId !== undefined;
     this.connId = undefined;
+    // The actor refuses this event: asked again it would close the next connection, too.
+    const event = (error.metadata as { event?: unknown } | undefined)?.event;
+    if (typeof event === "string") this.#events.delete(event);
     for (const call of [...this.#calls.values()]) {
       if (call.sent || refused) call.reject(error);
     }

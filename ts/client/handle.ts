@@ -18,6 +18,7 @@ export function makeHandle(actor: RemoteActor, opened: (connection: Connection) 
     send: (name: unknown, body: unknown, options: unknown) => sendTo(actor, name, body, options),
     resolve: () => actor.resolve(),
     connect: (params?: unknown) => {
+      actor.checkOpen();
       const connection = new Connection(actor, params);
       opened(connection);
       connection.start();
@@ -27,7 +28,10 @@ export function makeHandle(actor: RemoteActor, opened: (connection: Connection) 
       const { path, request } = await readRequest(input, init);
       return actor.fetch(path, request);
     },
-    webSocket: (path?: string) => openRaw(actor, path),
+    webSocket: async (path?: string) => {
+      actor.checkOpen();
+      return openRaw(actor, path);
+    },
     getGatewayUrl: async () => actor.settings.base + (await actor.path("")),
   };
   return withActions(members, call);

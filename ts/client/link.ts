@@ -132,8 +132,10 @@ export class Link {
       this.#backoff.reset();
       this.#atOnce = true;
     });
-    this.#become("connected");
+    // Subscriptions and calls that wait leave before anybody hears of it and calls.
+    this.#status = "connected";
     this.#listener.opened(actorId, connId);
+    if (this.#status === "connected") this.#listener.status("connected");
   }
 
   #lose(error: RivetError): void {

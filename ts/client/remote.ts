@@ -93,6 +93,11 @@ export class RemoteActor {
     return this.#manage(query, { method: "GET" });
   }
 
+  /** @throws once the client was disposed, or the handle's signal has fired. */
+  checkOpen(): void {
+    for (const signal of this.#reached.signals) signal.throwIfAborted();
+  }
+
   /** `fetch` on `path` within the actor. */
   async fetch(path: string, init: RequestInit): Promise<Response> {
     const headers = new Headers(init.headers);

@@ -220,8 +220,12 @@ class Read extends Walk {
     if (form instanceof Map) return this.map(form);
     if (form instanceof Set) return this.set(form);
     const proto = Object.getPrototypeOf(form);
-    if (proto !== Object.prototype && proto !== null) return form;
-    return this.object(form as Record<string, unknown>);
+    if (proto === Object.prototype || proto === null) {
+      return this.object(form as Record<string, unknown>);
+    }
+    if (form instanceof Error) return plainError(form);
+    if (isLeaf(form)) return form;
+    return this.refuse("is of a kind that has no form");
   }
 
   #list(form: readonly unknown[]): unknown {
@@ -250,6 +254,23 @@ class Read extends Walk {
     }
     return this.refuse(`is no content of ${name}`);
   }
+}
+
+/** Without what hangs on it, which nothing here has looked into. */
+function plainError({ name, message }: Error): Error {
+  const error = new Error(String(message));
+  if (typeof name === "string" && name !== error.name) error.name = name;
+  return error;
+}
+
+/** Whether there is nothing inside of an object. */
+function isLeaf(form: object): boolean {
+  return (
+    form instanceof Date ||
+    form instanceof RegExp ||
+    form instanceof ArrayBuffer ||
+    ArrayBuffer.isView(form)
+  );
 }
 
 /** Whether a value reads like the form of another one. */

@@ -18,6 +18,9 @@ type Listener = ((event: object) => unknown) | { handleEvent(event: object): unk
 /** How much may wait for a listener, in characters or bytes. */
 const MAX_EARLY = 1024 * 1024;
 
+/** What a message counts beside what it has. */
+const MESSAGE = 64;
+
 const STATES = { CONNECTING: 0, OPEN: 1, CLOSING: 2, CLOSED: 3 } as const;
 
 const kinds = ["open", "message", "close", "error"] as const;
@@ -164,14 +167,14 @@ export class WebSocket {
   }
 
   #received(data: string | ArrayBuffer, index: number): void {
-    if (this.#readyState === STATES.CLOSED) return;
+    if (this.#readyState !== STATES.OPEN) return;
     const message = new SocketEvent("message", this, { data, rivetMessageIndex: index });
     if (this.#early === undefined || this.#hasListener("message")) {
       this.#tell("message", message);
       return;
     }
     this.#early.push(message);
-    this.#earlyLength += typeof data === "string" ? data.length : data.byteLength;
+    this.#earlyLength += MESSAGE + (typeof data === "string" ? data.length : data.byteLength);
     if (this.#earlyLength > MAX_EARLY) this.close(1011, "actor.overloaded");
   }
 

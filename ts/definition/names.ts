@@ -9,7 +9,7 @@ const common: readonly string[] = [
   ...Object.getOwnPropertyNames(Object.prototype),
 ];
 
-/** Members that handles do not have yet. No action takes their place, and no actor is asked. */
+/** Members that handles within the process do not have. No action takes their place. */
 export const plannedMembers: readonly string[] = ["fetch", "webSocket", "getGatewayUrl", "reload"];
 
 /** Members of every handle. */

@@ -41,6 +41,7 @@ async function answer(
   const { head, body } = unpack(bytes);
   const exchange = dispatch.http.exchange(head.exchange);
   const gone = new AbortController();
+  let streams = false;
   const failed = (error: unknown): void => {
     logging.write("error", { uri: head.uri }, { msg: "the application failed", error });
   };
@@ -49,10 +50,13 @@ async function answer(
     const response = await application.fetch(request);
     checkResponse(response, "the application");
     const begin = (reader: Pieces, first: Uint8Array[], next: Next | undefined): void => {
-      send(exchange, reader, first, next).catch((error) => {
-        exchange.fail();
-        if (!gone.signal.aborted) failed(error);
-      });
+      streams = true;
+      send(exchange, reader, first, next)
+        .catch((error) => {
+          exchange.fail();
+          if (!gone.signal.aborted) failed(error);
+        })
+        .finally(() => exchange.cancel());
       cancelWhenGone(exchange, reader, gone);
     };
     return await pack(response, { begin });
@@ -60,7 +64,8 @@ async function answer(
     failed(error);
     throw error;
   } finally {
-    exchange.cancel();
+    // The body of the answer may be made of that of the request.
+    if (!streams) exchange.cancel();
   }
 }
 

@@ -4,15 +4,16 @@
  * 1. What is not under the base path goes where it went before, also to listeners that come later.
  * 2. An upgrade is a connection of the gateway's: its bytes are carried there and back, and neither side
  *    is read faster than the other takes them.
- * 3. An upgrade that nobody takes is answered, so that no socket stays open for nothing.
+ * 3. An upgrade that nobody takes goes the way of other requests, as it does without us.
  */
 
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 import { describe } from "../definition/keys";
-import { messageOf } from "../errors";
+import { isRivetErrorCode, messageOf } from "../errors";
 import type { Logging } from "../log";
 import { dispatch } from "../native-half";
 import type { Door } from "./door";
@@ -27,37 +28,67 @@ export function attach(server: Server, door: Door, logging: Logging): () => void
   const failed = (error: unknown): void => {
     logging.write("error", {}, { msg: `a request failed: ${messageOf(error)}`, error });
   };
+  let stopped = false;
   const emit = server.emit;
   const patched = function (this: Server, event: string, ...args: unknown[]): boolean {
-    const uri =
-      event === "request" ? door.within((args[0] as IncomingMessage).url ?? "") : undefined;
+    const isAsked = event === "request" && !stopped;
+    const uri = isAsked ? door.within((args[0] as IncomingMessage).url ?? "") : undefined;
     if (uri === undefined) return Reflect.apply(emit, this, [event, ...args]);
     const [request, response] = args as [IncomingMessage, ServerResponse];
     answer(door, uri, request, response).catch((error) => {
-      failed(error);
+      const isClients = isRivetErrorCode(error, "actor", "invalid_request");
+      if (!isClients) failed(error);
       if (response.headersSent) response.destroy();
-      else response.writeHead(500).end();
+      else response.writeHead(isClients ? 400 : 500).end();
     });
     return true;
   };
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const uri = door.within(request.url ?? "");
-    if (uri !== undefined) {
+    if (uri !== undefined && isWebSocket(request)) {
       carry(door, uri, request, socket, head).catch((error) => {
         failed(error);
         socket.destroy();
       });
-    } else if (server.listenerCount("upgrade") === 1) {
-      socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+    } else if (uri !== undefined || isOurs(server, upgrade, request)) {
+      giveBack(server, request, socket, head);
     }
   };
+  doors.set(upgrade, door);
   server.emit = patched as Server["emit"];
   server.on("upgrade", upgrade);
   return () => {
+    stopped = true;
     server.off("upgrade", upgrade);
     // Whoever came behind us and took our place as the one before him goes on to.
     if (server.emit === (patched as Server["emit"])) server.emit = emit;
   };
+}
+
+/** The doors of those who listen for upgrades here. */
+const doors = new WeakMap<object, Door>();
+
+/** Whether `upgrade` is the one of us to deal with a request that nobody takes. */
+function isOurs(server: Server, upgrade: object, request: IncomingMessage): boolean {
+  const listeners = server.listeners("upgrade");
+  const takes = (listener: object): boolean => {
+    const door = doors.get(listener);
+    return door === undefined || door.within(request.url ?? "") !== undefined;
+  };
+  return listeners[0] === upgrade && !listeners.some(takes);
+}
+
+function isWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === "websocket";
+}
+
+/** Has the server take a request as it does where nobody listens for upgrades: as any other. */
+function giveBack(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const kept = headersOf(request).filter(([name]) => !/^(upgrade|connection)$/i.test(name));
+  const lines = kept.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const first = `${request.method} ${request.url} HTTP/1.1\r\n${lines}connection: close\r\n\r\n`;
+  socket.unshift(Buffer.concat([Buffer.from(first, "latin1"), head]));
+  server.emit("connection", socket);
 }
 
 function checkServer(server: unknown): asserts server is Server {
@@ -133,6 +164,11 @@ async function bodyOf(request: IncomingMessage): Promise<Uint8Array | Pieces | u
         if (done) controller.close();
         else controller.enqueue(value);
       },
+      // What is left has to be read, or the next request on the connection never is.
+      cancel: async () => {
+        await pieces.return?.();
+        request.resume();
+      },
     },
     { highWaterMark: 0 },
   );
@@ -169,7 +205,9 @@ async function carry(
     await Promise.race([inwards().catch(() => {}), closed(socket)]);
   } finally {
     tunnel.letGo();
-    if (!socket.destroyed) socket.end();
+    // Behind what was written; a client that says nothing more is not waited for.
+    if (socket instanceof Socket) socket.destroySoon();
+    else socket.end(() => socket.destroy());
   }
   await sent;
 }

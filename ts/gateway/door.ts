@@ -102,6 +102,8 @@ export class Door {
     const letGo = (): void => {
       signal?.removeEventListener("abort", letGo);
       http.letGo(exchange);
+      // What is left of it nobody takes: its source is not to wait for that.
+      pieces?.cancel().catch(() => {});
     };
     signal?.addEventListener("abort", letGo, { once: true });
     if (pieces !== undefined) {

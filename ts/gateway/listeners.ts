@@ -58,7 +58,7 @@ export class Listeners {
         ...(publicDir === undefined ? {} : { publicDir }),
         ...(application === undefined
           ? {}
-          : { application: install(`${address} ${port || host.home}`, application, logging) }),
+          : { application: install(placeOf(address, port), application, logging) }),
       }),
     );
     if (exposeErrors) {
@@ -91,6 +91,15 @@ export class Listeners {
     this.#closed = true;
     await Promise.all([...this.#open].map((close) => close(graceMs)));
   }
+}
+
+let anywhere = 0;
+
+/** Who listens at the same place again replaces the application there. */
+function placeOf(address: string, port: number): string {
+  if (port !== 0) return `${address} ${port}`;
+  anywhere += 1;
+  return `${address} any ${anywhere}`;
 }
 
 /** Where it listens, of one that listens somewhere. */

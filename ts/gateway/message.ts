@@ -39,6 +39,7 @@ export function requestOf(
   body: Uint8Array,
   exchange: Exchange,
   signal: AbortSignal,
+  seesOriginal = false,
 ): Request {
   const { method } = head;
   if (REFUSED.includes(method)) {
@@ -49,12 +50,19 @@ export function requestOf(
     });
   }
   const headers = new Headers(head.headers);
-  const original = headers.get(ORIGINAL_URL);
+  const original = seesOriginal ? headers.get(ORIGINAL_URL) : null;
   headers.delete(ORIGINAL_URL);
   const url =
     original !== null && URL.canParse(original)
       ? original
-      : new URL(head.uri, `http://${headers.get("host") ?? "127.0.0.1"}`);
+      : `http://${headers.get("host") ?? "127.0.0.1"}${head.uri}`;
+  if (!URL.canParse(url)) {
+    throw new RivetError("actor", "invalid_request", "The URL of the request is none.", {
+      public: true,
+      statusCode: 400,
+      metadata: { path: head.uri },
+    });
+  }
   const hasBody = method !== "GET" && method !== "HEAD";
   const sent = head.streams ? incoming(exchange) : body.byteLength === 0 ? null : copyOf(body);
   return new Request(url, {
@@ -180,6 +188,7 @@ export async function send(
 export function cancelWhenGone(exchange: Exchange, reader: Pieces, gone: AbortController): void {
   const cancel = async (): Promise<void> => {
     await exchange.closed();
+    if (exchange.hasEnded) return;
     gone.abort(new DOMException("the client has gone", "AbortError"));
     await reader.cancel(gone.signal.reason);
   };

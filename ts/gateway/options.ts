@@ -68,11 +68,15 @@ export function readListen(given: unknown, usualPort?: number): Listen {
   };
 }
 
+/** Sockets send it as the name of a protocol, which is a token of RFC 9110. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
 /** Checks who may call, of the options of `method`. */
 export function readGuard(given: Record<string, unknown>, method: string): Guard {
   const { token } = given;
-  if (token !== undefined && (typeof token !== "string" || token === "")) {
-    throw new TypeError(`token of ${method} is ${describe(token)}, not a text that is not empty`);
+  if (token !== undefined && (typeof token !== "string" || !TOKEN.test(token))) {
+    const rule = "letters, digits and !#$%&'*+-.^_`|~";
+    throw new TypeError(`token of ${method} is none that every client can send: it takes ${rule}`);
   }
   return {
     token,

@@ -45,7 +45,11 @@ export class Applications {
         (answer) => native.answerAsked(ticket, 0, answer),
         (thrown) => native.answerAsked(ticket, 1, encodeRecord(recordOf(thrown))),
       )
-      .finally(() => this.#keepAlive.release());
+      .finally(() => {
+        // Of an answer that still comes its exchange says when nobody waits any more.
+        this.#open.delete(ticket);
+        this.#keepAlive.release();
+      });
   }
 
   /** Nobody waits for the answer any more. */

@@ -12,6 +12,8 @@ export class Exchange {
   readonly #environment: number;
   readonly #number: number;
   readonly #tickets: Tickets;
+  /** The answer was ended, or broken off, from here. */
+  hasEnded = false;
 
   constructor(environment: number, number: number, tickets: Tickets) {
     this.#environment = environment;
@@ -38,11 +40,13 @@ export class Exchange {
 
   /** Ends the answer. */
   async end(): Promise<void> {
+    this.hasEnded = true;
     await this.#asked((ticket) => native.exchangeEnd(this.#environment, this.#number, ticket));
   }
 
   /** Breaks the answer off: the client sees that it is not whole. */
   fail(): void {
+    this.hasEnded = true;
     native.exchangeCancel(this.#number, false);
   }
 

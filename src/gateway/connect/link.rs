@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::json;
 
 use super::MAX_IN_FLIGHT;
 use super::answer::{Answer, Calls};
@@ -30,7 +31,7 @@ pub(super) enum Out {
     /// What a call came to.
     Answer(u64, Result<Bytes>),
     /// A subscription failed, which ends it.
-    Failed(Error),
+    Failed { event: String, error: Error },
     /// It is over.
     End(SessionEnd),
 }
@@ -40,7 +41,7 @@ impl Weighty for Out {
         match self {
             Self::Event(event) => event.args().len(),
             Self::Answer(_, Ok(output)) => output.len(),
-            Self::Init(..) | Self::Answer(..) | Self::Failed(_) | Self::End(_) => 0,
+            Self::Init(..) | Self::Answer(..) | Self::Failed { .. } | Self::End(_) => 0,
         }
     }
 }
@@ -104,7 +105,14 @@ impl Dialog for Link {
             }
             Out::Event(event) => self.write_event(socket, &event),
             Out::Answer(id, result) => self.answer(socket, id, result),
-            Out::Failed(error) => Err(self.over(error)),
+            Out::Failed { event, error } => {
+                let over = self.over(error.clone());
+                let mut error = error;
+                // So that the client does not ask for the same again and again.
+                error.metadata.get_or_insert_with(|| json!({ "event": event }));
+                self.last_words = Some(error);
+                Err(over)
+            }
             Out::End(SessionEnd::Refused(error)) => {
                 let over = self.over(error.clone());
                 // What an actor says its client reads; the rest is for the gateway's.
@@ -218,9 +226,10 @@ impl Link {
             }
             Ok(ToServer::SubscriptionRequest { event_name, subscribe }) => {
                 let outbox = Arc::clone(&self.outbox);
+                let event = event_name.clone();
                 let reply = Reply::new(move |result: Result<()>| {
                     if let Err(error) = result {
-                        outbox.push(Out::Failed(error));
+                        outbox.push(Out::Failed { event, error });
                     }
                 });
                 self.session.subscribe(event_name, subscribe, reply);
