@@ -54,7 +54,11 @@ class Connection implements Callee {
     // Whoever does not look at it is told by `onError` and by the calls.
     this.#ready.catch(() => {});
     this.#link = new Link(reach, params, {
-      status: (status) => this.statuses.tell(status),
+      status: (status) => {
+        this.statuses.tell(status);
+        // Whoever was just told may have ended it.
+        if (status === "connected" && this.status === status) this.opens.tell();
+      },
       opened: (connId, actorId) => this.#opened(connId, actorId),
       event: (name, args) => this.#heard(name, args),
       lost: (error) => this.#lost(error),
@@ -156,7 +160,6 @@ class Connection implements Callee {
     this.#waiting = [];
     for (const { resolve } of waiting) resolve();
     this.#settleReady.resolve();
-    this.opens.tell();
   }
 
   #subscribe(name: string): void {

@@ -47,7 +47,11 @@ export class Connection {
     // Whoever does not look at it is told by `onError` and by their calls.
     this.#ready.catch(() => {});
     this.#link = new Link(actor, params, {
-      status: (status) => this.statuses.tell(status),
+      status: (status) => {
+        this.statuses.tell(status);
+        // Whoever was just told may have ended it.
+        if (status === "connected" && this.status === status) this.opens.tell();
+      },
       opened: (actorId, connId) => this.#opened(actorId, connId),
       frame: (frame) => this.#hear(frame),
       lost: (error, refused) => this.#lost(error, refused),
@@ -140,7 +144,6 @@ export class Connection {
     for (const name of this.#events.keys()) this.#subscribe(name, true);
     for (const call of this.#calls.values()) if (!call.sent) this.#send(call);
     this.#settleReady?.resolve();
-    this.opens.tell();
   }
 
   #hear({ tag, val }: Frame): void {
