@@ -1,9 +1,31 @@
 //! How sessions end, and what is left of them.
 
-use greenroom::time::Duration;
+use std::sync::Arc;
 
-use crate::place::{Place, code, get, or_create, within};
-use crate::sessions::{CONNECTED, call, connect, connected, sleep};
+use greenroom::core::connections::{ConnId, Event};
+use greenroom::error::ActorSpecifier;
+use greenroom::host::embedded::sessions::{Session, SessionClient, SessionEnd};
+use greenroom::time::Duration;
+use parking_lot::Mutex;
+
+use crate::place::{HERE, Place, code, get, or_create, within};
+use crate::sessions::{CONNECTED, call, connect, connected, request, sleep};
+
+/// A client that goes as soon as it hears that it is accepted.
+#[derive(Default)]
+struct Fleeting(Mutex<Option<Session>>);
+
+impl SessionClient for Fleeting {
+    fn accepted(&self, _: &ConnId, _: &ActorSpecifier) {
+        self.0.lock().take().expect("it is accepted once, behind its making").close();
+    }
+
+    fn event(&self, _: &Arc<Event>) {}
+
+    fn ended(&self, end: SessionEnd) {
+        panic!("it went itself: {end:?}");
+    }
+}
 
 #[tokio::test]
 async fn a_client_that_goes_while_it_connects_leaves_nothing() {
@@ -18,6 +40,46 @@ async fn a_client_that_goes_while_it_connects_leaves_nothing() {
     place.script.release("on_connect");
     place.settle().await;
     assert_eq!(client.told(), [""; 0]);
+    assert_eq!(place.script.newest().connections().len(), 0);
+    assert_eq!(place.host.session_count(), 0);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_while_its_acceptance_is_told_leaves_nothing() {
+    for hibernatable in [false, true] {
+        let place = Place::with(CONNECTED).await;
+        let client = Arc::<Fleeting>::default();
+        let told = Arc::clone(&client) as Arc<dyn SessionClient>;
+        // Held, so that the client has its session before it is accepted.
+        place.script.hold("on_connect");
+        let session = place.host.connect(or_create("a"), request(hibernatable), HERE, told);
+        *client.0.lock() = Some(session);
+        place.until(|| place.script.waiting("on_connect") == 1).await;
+
+        place.script.release("on_connect");
+        place.until(|| place.script.count("on_disconnect") == 1).await;
+
+        assert_eq!(place.script.newest().connections().len(), 0);
+        assert_eq!(place.host.session_count(), 0);
+        place.clock.advance(Duration::from_secs(60));
+        place.settle().await;
+        assert_eq!(place.script.alive(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_client_whose_messages_do_not_follow_on_what_is_stored_is_closed_and_leaves_nothing() {
+    let place = Place::with(CONNECTED).await;
+    let (client, session) = connected(&place, true).await;
+    place.script.newest().connections()[0].acknowledge(10).unwrap();
+    sleep(&place).await;
+
+    let refused = call(&session, "echo", "x");
+    place.until(|| client.told().len() == 3).await;
+
+    assert_eq!(code(refused.await), "connection/not_found");
+    assert_eq!(client.told()[2], "closed 1008 ws.message_index_skip");
+    place.until(|| place.script.count("on_disconnect") == 1).await;
     assert_eq!(place.script.newest().connections().len(), 0);
     assert_eq!(place.host.session_count(), 0);
 }

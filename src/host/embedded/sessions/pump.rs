@@ -255,20 +255,21 @@ impl Shared {
                 // Of a generation that broke the number may be older (invariant 3).
                 conn.acknowledge(taken)?;
             }
-            match conn.arrival(taken.wrapping_add(1))? {
-                Arrival::Next => Ok(Some(conn)),
-                Arrival::Duplicate | Arrival::Skipped => Ok(None),
-            }
+            Ok((conn.arrival(taken.wrapping_add(1))?, conn))
         });
         match found {
-            Ok(Some(conn)) => {
+            Ok((Arrival::Next, conn)) => {
                 let reopens = self.client.reopening().is_some();
                 self.joined(Joined { conn, live: live.clone() }, reopens);
             }
-            Ok(None) => self.end(SessionEnd::Closed {
-                code: CloseCode::POLICY,
-                reason: "ws.message_index_skip".to_owned(),
-            }),
+            Ok((Arrival::Duplicate | Arrival::Skipped, conn)) => {
+                // First, so that a generation that starts meanwhile finds nobody.
+                self.end(SessionEnd::Closed {
+                    code: CloseCode::POLICY,
+                    reason: "ws.message_index_skip".to_owned(),
+                });
+                conn.closed();
+            }
             // It ends already: the next one is waited for.
             Err(_) if !self.takes_work(live) => {
                 if self.host.upgrade().is_some_and(|host| !host.lives(live)) {
@@ -281,8 +282,16 @@ impl Shared {
 
     /// Goes on over a connection.
     pub(super) fn joined(self: &Arc<Self>, joined: Joined, reopens: bool) {
-        let live = joined.live.clone();
-        if !self.state.lock().join(joined, reopens) {
+        let Joined { conn, live } = joined.clone();
+        let (is_joined, is_ended) = {
+            let mut state = self.state.lock();
+            (state.join(joined, reopens), state.is_ended())
+        };
+        if !is_joined {
+            if is_ended {
+                // Whoever ended it knew of no connection yet, and nobody else holds this one.
+                conn.closed();
+            }
             return;
         }
         // Its end may have been told before there was anybody to tell.
