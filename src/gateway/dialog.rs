@@ -5,7 +5,8 @@
 //! 1. One task reads and writes a socket; no message costs another one.
 //! 2. What is ready together leaves in one write.
 //! 3. Of what comes, so much is taken before others get their turn ([`TURN`]).
-//! 4. A client that has not been accepted in time, that is silent, too far behind or too
+//! 4. Nothing more of a client is taken while it is far behind with what it is sent.
+//! 5. A client that has not been accepted in time, that is silent, too far behind or too
 //!    quick is given up.
 
 use std::pin::{Pin, pin};
@@ -135,16 +136,16 @@ impl<D: Dialog> Driver<D> {
         self.poll_out(socket, cx)?;
         self.poll_in(socket, cx)?;
         // What came may have been answered at once.
-        let paused = !self.dialog.listens();
+        let paused = !self.reads(socket);
         self.poll_out(socket, cx)?;
-        if paused && self.dialog.listens() {
+        if paused && self.reads(socket) {
             cx.waker().wake_by_ref();
         }
         if !self.dialog.is_open() && Pin::new(&mut self.opening).poll(cx).is_ready() {
             let seconds = self.open_timeout.as_secs();
             return Err(self.dialog.over(GatewayError::NotReady { seconds }.into()));
         }
-        match socket.poll_silence(cx, self.dialog.listens()) {
+        match socket.poll_silence(cx, self.reads(socket)) {
             Poll::Ready(()) => Err(Over::Gone),
             Poll::Pending => Ok(()),
         }
@@ -186,10 +187,15 @@ impl<D: Dialog> Driver<D> {
         }
     }
 
+    /// Whether what the client says is taken.
+    fn reads(&self, socket: &WebSocket) -> bool {
+        self.dialog.listens() && !socket.is_behind()
+    }
+
     /// Takes what came.
     fn poll_in(&mut self, socket: &mut WebSocket, cx: &mut Context<'_>) -> Result<(), Over> {
         for _ in 0..TURN {
-            if !self.dialog.listens() {
+            if !self.reads(socket) {
                 return Ok(());
             }
             let Poll::Ready(incoming) = socket.poll_incoming(cx) else { return Ok(()) };

@@ -37,8 +37,13 @@ impl<S> Impatient<S> {
         }
         let stalled = self.stalled.get_or_insert_with(|| self.clock.sleep(self.patience));
         ready!(Pin::new(stalled).poll(cx));
-        Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the client takes nothing")))
+        Poll::Ready(Err(takes_nothing()))
     }
+}
+
+/// The error of a write that has stood still for too long.
+pub(super) fn takes_nothing() -> Error {
+    Error::new(ErrorKind::TimedOut, "the client takes nothing")
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {

@@ -30,8 +30,13 @@ const READ_BUFFER: usize = 2 * 1024;
 /// From how many bytes on messages are written without waiting for others.
 const WRITE_BUFFER: usize = 64 * 1024;
 
-/// How long a client may take to hang up after the end, and how much more of it is read,
-/// in bytes: one that is still sending when the connection goes does not get to read why.
+/// How much may wait to leave while more of the client is read, in bytes. What it sends may
+/// have to be answered at once, as pings are, and it need not read that.
+const MAX_UNSENT: usize = 64 * 1024;
+
+/// How long a client may take to hang up once the end has left, and how much more of it is
+/// read, in bytes: one that is still sending when the connection goes does not get to read
+/// why.
 const LINGER: Duration = Duration::from_secs(2);
 const DRAINED: usize = 1024 * 1024;
 
@@ -85,11 +90,8 @@ impl WebSocket {
             match upgraded.downcast::<TokioIo<Impatient<TcpStream>>>() {
                 Ok(parts) => {
                     let wire = Wire::new(parts.io.into_inner().into_inner());
-                    let stream = Impatient::new(
-                        WireStream(Arc::clone(&wire)),
-                        clock.clone(),
-                        shared.options.bounds.write_timeout,
-                    );
+                    let patience = shared.options.bounds.write_timeout;
+                    let stream = WireStream::new(Arc::clone(&wire), clock.clone(), patience);
                     // What the client sent before it knew that it may.
                     (Box::new(stream), Some(wire), parts.read_buf.to_vec())
                 }
@@ -122,11 +124,24 @@ impl WebSocket {
     /// Whether messages may be written: those before are on their way. Otherwise whoever
     /// asks is woken when they are.
     pub(super) fn poll_flushed(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SocketError>> {
-        if self.unflushed || self.wire.as_ref().is_some_and(|wire| wire.has_rest()) {
+        if self.is_unflushed() {
             ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
             self.unflushed = false;
         }
         Poll::Ready(Ok(()))
+    }
+
+    fn is_unflushed(&self) -> bool {
+        self.unflushed || self.wire.as_ref().is_some_and(|wire| wire.has_rest())
+    }
+
+    /// Whether so much waits to leave that nothing more of the client is to be read.
+    /// [`WebSocket::poll_flushed`] wakes whoever waits for that to change.
+    pub(super) fn is_behind(&self) -> bool {
+        match &self.wire {
+            Some(wire) => wire.rest_len() > MAX_UNSENT,
+            None => self.unflushed,
+        }
     }
 
     /// Writes a message, which leaves with the next flush.
@@ -156,7 +171,11 @@ impl WebSocket {
                 });
                 Incoming::Close { code, reason }
             }
-            Some(Ok(_)) => Incoming::Sign,
+            Some(Ok(_)) => {
+                // A ping is answered by what reads it, into a buffer that has no bound.
+                self.unflushed |= self.wire.is_none();
+                Incoming::Sign
+            }
             Some(Err(SocketError::Capacity(CapacityError::MessageTooLong { size, .. }))) => {
                 Incoming::TooLong(size)
             }
@@ -174,17 +193,20 @@ impl WebSocket {
     }
 
     /// Asks a client that says nothing whether it is there. Ready when it has not answered.
-    /// To be polled until it is pending. `listens` says whether what it says is read.
+    /// To be polled until it is pending. `listens` says whether what it says is read. One
+    /// that has something to take before the question is not asked: that it takes it is
+    /// the sign.
     pub(super) fn poll_silence(&mut self, cx: &mut Context<'_>, listens: bool) -> Poll<()> {
         loop {
             ready!(Pin::new(&mut self.alarm).poll(cx));
-            if self.asked && !self.heard && listens {
+            let is_unflushed = self.is_unflushed();
+            if self.asked && !self.heard && listens && !is_unflushed {
                 return Poll::Ready(());
             }
             self.alarm = self.clock.sleep(self.patience);
-            self.asked = !self.heard;
+            self.asked = !self.heard && !is_unflushed;
             self.heard = false;
-            if self.asked && !self.unflushed {
+            if self.asked {
                 self.unflushed = true;
                 let asked = Pin::new(&mut self.stream).start_send(Message::Ping(Bytes::new()));
                 if asked.is_err() {
@@ -196,39 +218,41 @@ impl WebSocket {
         }
     }
 
-    /// Ends it with a reason, behind everything that was written.
+    /// Ends it with a reason, behind everything that was written: a client may take as long
+    /// for that as before the end, and has [`LINGER`] to hang up.
     pub(super) async fn finish(mut self, close: Close) {
         let Close { code, reason } = close;
         let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
+        if self.stream.close(Some(frame)).await.is_err() {
+            // The client has closed, and the answer to that waits to leave.
+            drop(self.stream.flush().await);
+            return;
+        }
         let clock = self.clock.clone();
-        let end = async {
-            if self.stream.close(Some(frame)).await.is_err() {
-                // The client has closed, and the answer to that waits to leave.
-                drop(self.stream.flush().await);
-                return;
-            }
-            // One that speaks the protocol answers the end with its own.
-            while let Some(Ok(message)) = self.stream.next().await {
-                if message.is_close() {
-                    return;
-                }
-            }
-            let stream = self.stream.get_mut();
-            if stream.shutdown().await.is_err() {
-                return;
-            }
-            let (mut buffer, mut drained) = (vec![0; READ_BUFFER], 0);
-            while drained < DRAINED {
-                match stream.read(&mut buffer).await {
-                    Ok(0) | Err(_) => return,
-                    Ok(count) => drained += count,
-                }
-            }
-        };
         tokio::select! {
             biased;
-            () = end => {}
+            () = self.hang_up() => {}
             () = clock.sleep(LINGER) => {}
+        }
+    }
+
+    async fn hang_up(&mut self) {
+        // One that speaks the protocol answers the end with its own.
+        while let Some(Ok(message)) = self.stream.next().await {
+            if message.is_close() {
+                return;
+            }
+        }
+        let stream = self.stream.get_mut();
+        if stream.shutdown().await.is_err() {
+            return;
+        }
+        let (mut buffer, mut drained) = (vec![0; READ_BUFFER], 0);
+        while drained < DRAINED {
+            match stream.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(count) => drained += count,
+            }
         }
     }
 }

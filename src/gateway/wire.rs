@@ -8,6 +8,8 @@
 //! 1. Whatever is handed to [`Wire`] is whole frames, and leaves whole and in that order:
 //!    what the socket does not take stays here, in front of what comes later.
 //! 2. The lock covers one write that does not wait.
+//! 3. A client has its time for as long as it takes something, however little: it is given
+//!    up once the socket has taken nothing for all of its patience.
 
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -21,6 +23,9 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::socket::takes_nothing;
+use crate::time::{Clock, Duration, Sleep};
+
 /// What is left of a frame, in front of it: at most so many bytes.
 const MAX_HEAD: usize = 10;
 
@@ -28,13 +33,20 @@ const MAX_HEAD: usize = 10;
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: TcpStream,
+    way: Mutex<Way>,
+}
+
+#[derive(Debug, Default)]
+struct Way {
     /// What the socket has not taken.
-    rest: Mutex<BytesMut>,
+    rest: BytesMut,
+    /// How many bytes it has taken; only whether that changes counts.
+    taken: u64,
 }
 
 impl Wire {
     pub(super) fn new(stream: TcpStream) -> Arc<Self> {
-        Arc::new(Self { stream, rest: Mutex::new(BytesMut::new()) })
+        Arc::new(Self { stream, way: Mutex::default() })
     }
 
     /// Sends a message in one frame, as far as the socket takes it now. Says whether
@@ -54,23 +66,32 @@ impl Wire {
             }
         }
         frame.extend_from_slice(message);
-        let mut rest = self.rest.lock();
-        rest.extend_from_slice(&frame);
+        let mut way = self.way.lock();
+        way.rest.extend_from_slice(&frame);
         // A socket that is broken is the task's matter, which finds that out.
-        drop(self.push(&mut rest));
-        !rest.is_empty()
+        drop(self.push(&mut way));
+        !way.rest.is_empty()
     }
 
     /// Whether something is left to be flushed.
     pub(super) fn has_rest(&self) -> bool {
-        !self.rest.lock().is_empty()
+        self.rest_len() > 0
     }
 
-    fn push(&self, rest: &mut BytesMut) -> io::Result<()> {
+    /// How much that is, in bytes.
+    pub(super) fn rest_len(&self) -> usize {
+        self.way.lock().rest.len()
+    }
+
+    fn push(&self, way: &mut Way) -> io::Result<()> {
+        let Way { rest, taken } = way;
         while !rest.is_empty() {
             match self.stream.try_write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(count) => rest.advance(count),
+                Ok(count) => {
+                    *taken = taken.wrapping_add(count as u64);
+                    rest.advance(count);
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -83,7 +104,21 @@ impl Wire {
 }
 
 /// The task's end of it.
-pub(super) struct WireStream(pub(super) Arc<Wire>);
+pub(super) struct WireStream {
+    wire: Arc<Wire>,
+    clock: Clock,
+    patience: Duration,
+    /// [`Way::taken`] when it was looked at last.
+    taken: u64,
+    /// Since when that stands still while something is left (invariant 3).
+    stalled: Option<Sleep>,
+}
+
+impl WireStream {
+    pub(super) fn new(wire: Arc<Wire>, clock: Clock, patience: Duration) -> Self {
+        Self { wire, clock, patience, taken: 0, stalled: None }
+    }
+}
 
 impl AsyncRead for WireStream {
     fn poll_read(
@@ -92,8 +127,8 @@ impl AsyncRead for WireStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
-            ready!(self.0.stream.poll_read_ready(cx))?;
-            match self.0.stream.try_read(buffer.initialize_unfilled()) {
+            ready!(self.wire.stream.poll_read_ready(cx))?;
+            match self.wire.stream.try_read(buffer.initialize_unfilled()) {
                 Ok(count) => {
                     buffer.advance(count);
                     return Poll::Ready(Ok(()));
@@ -112,27 +147,37 @@ impl AsyncWrite for WireStream {
         _: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let mut rest = self.0.rest.lock();
-        rest.extend_from_slice(bytes);
-        Poll::Ready(self.0.push(&mut rest).map(|()| bytes.len()))
+        let mut way = self.wire.way.lock();
+        way.rest.extend_from_slice(bytes);
+        Poll::Ready(self.wire.push(&mut way).map(|()| bytes.len()))
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { wire, clock, patience, taken, stalled } = self.get_mut();
         loop {
-            {
-                let mut rest = self.0.rest.lock();
-                self.0.push(&mut rest)?;
-                if rest.is_empty() {
-                    return Poll::Ready(Ok(()));
-                }
+            let (is_empty, now_taken) = {
+                let mut way = wire.way.lock();
+                wire.push(&mut way)?;
+                (way.rest.is_empty(), way.taken)
+            };
+            if is_empty || *taken != now_taken {
+                *stalled = None;
             }
-            ready!(self.0.stream.poll_write_ready(cx))?;
+            *taken = now_taken;
+            if is_empty {
+                return Poll::Ready(Ok(()));
+            }
+            if wire.stream.poll_write_ready(cx)?.is_pending() {
+                let stalled = stalled.get_or_insert_with(|| clock.sleep(*patience));
+                ready!(Pin::new(stalled).poll(cx));
+                return Poll::Ready(Err(takes_nothing()));
+            }
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         // Through what is shared of it: the stream's own way wants it alone.
-        Poll::Ready(SockRef::from(&self.0.stream).shutdown(Shutdown::Write))
+        Poll::Ready(SockRef::from(&self.wire.stream).shutdown(Shutdown::Write))
     }
 }
 
@@ -140,13 +185,20 @@ impl AsyncWrite for WireStream {
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
+    use tokio_test::{assert_pending, assert_ready, task};
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(2);
 
     async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let theirs = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         (listener.accept().await.unwrap().0, theirs)
+    }
+
+    fn stream(wire: &Arc<Wire>, clock: &Clock) -> WireStream {
+        WireStream::new(Arc::clone(wire), clock.clone(), PATIENCE)
     }
 
     #[tokio::test]
@@ -159,7 +211,7 @@ mod tests {
         ] {
             let (ours, mut theirs) = pair().await;
             let wire = Wire::new(ours);
-            let mut task = WireStream(Arc::clone(&wire));
+            let mut task = stream(&wire, &Clock::manual(0).clock());
             wire.send(&vec![7; length], true);
             let mut read = vec![0; head.len() + length];
 
@@ -176,7 +228,7 @@ mod tests {
     async fn what_the_socket_does_not_take_stays_in_front_of_what_comes_later() {
         let (ours, mut theirs) = pair().await;
         let wire = Wire::new(ours);
-        let mut task = WireStream(Arc::clone(&wire));
+        let mut task = stream(&wire, &Clock::manual(0).clock());
         let long = vec![7; 16 * 1024 * 1024];
         // The socket becomes writable for whoever asks it.
         wire.stream.writable().await.unwrap();
@@ -190,5 +242,35 @@ mod tests {
         came.unwrap();
         assert!(read[10..10 + long.len()].iter().all(|byte| *byte == 7));
         assert_eq!(&read[10 + long.len()..], b"later");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_a_little_at_a_time_has_its_time_and_one_that_takes_nothing_not() {
+        const PART: usize = 8 * 1024 * 1024;
+        let manual = Clock::manual(0);
+        let (ours, mut theirs) = pair().await;
+        let wire = Wire::new(ours);
+        let mut task = stream(&wire, &manual.clock());
+        wire.stream.writable().await.unwrap();
+        assert!(wire.send(&vec![7; 8 * PART], false));
+        // Whatever else is written meanwhile is no progress of the client.
+        task.write_all(b"later").await.unwrap();
+        let mut flush = task::spawn(task.flush());
+        assert_pending!(flush.poll());
+
+        let mut part = vec![0; PART];
+        for _ in 0..3 {
+            manual.advance(PATIENCE / 4 * 3);
+            theirs.read_exact(&mut part).await.unwrap();
+            wire.stream.writable().await.unwrap();
+            assert_pending!(flush.poll());
+        }
+        manual.advance(PATIENCE / 2);
+        wire.send(b"more", true);
+        assert_pending!(flush.poll());
+        manual.advance(PATIENCE / 2);
+
+        let error = assert_ready!(flush.poll()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
     }
 }

@@ -15,6 +15,7 @@ mod queues;
 mod raw_sockets;
 #[path = "../support/script.rs"]
 mod script;
+mod slow_clients;
 mod socket;
 mod socket_faults;
 mod sockets;
