@@ -15,6 +15,7 @@ mod report;
 #[path = "../support/script.rs"]
 mod script;
 mod session_ends;
+mod session_reopens;
 mod sessions;
 mod shutdown;
 mod starts;

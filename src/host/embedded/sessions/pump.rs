@@ -206,11 +206,7 @@ impl Shared {
         if self.socket.is_none() {
             return;
         }
-        let number = {
-            let mut state = self.state.lock();
-            state.taken = state.taken.wrapping_add(1);
-            state.taken
-        };
+        let number = self.state.lock().note_taken();
         // Refused behind the last save alone: then it is noted in the next generation
         // (invariant 3).
         drop(joined.conn.acknowledge(number));

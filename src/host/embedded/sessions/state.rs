@@ -66,6 +66,8 @@ pub(super) struct State {
     gone: bool,
     /// The number of the message that was taken last.
     pub(super) taken: u16,
+    /// There was one: the number comes to 0 again.
+    has_taken: bool,
 }
 
 impl State {
@@ -80,7 +82,15 @@ impl State {
             waking: false,
             gone: false,
             taken: 0,
+            has_taken: false,
         }
+    }
+
+    /// Numbers a message that was taken.
+    pub(super) fn note_taken(&mut self) -> u16 {
+        self.has_taken = true;
+        self.taken = self.taken.wrapping_add(1);
+        self.taken
     }
 
     pub(super) fn waiting_len(&self) -> usize {
@@ -179,25 +189,35 @@ impl State {
         }
     }
 
-    /// A message was not taken by `joined`: it is the first again, and the generation takes
-    /// nothing more. Handed back when the session is over.
+    /// A message was not taken by `joined`: it is the first again of those of the client,
+    /// and the generation takes nothing more. Handed back when the session is over.
     pub(super) fn give_back(&mut self, joined: &Joined, message: Message) -> Option<Message> {
         if self.is_ended() {
             return Some(message);
         }
-        self.waiting_bytes += message.weight();
-        self.waiting.push_front(message);
-        match std::mem::replace(&mut self.stage, Stage::Away) {
+        let is_here = match std::mem::replace(&mut self.stage, Stage::Away) {
             Stage::Joined(is) if is.live.same_generation(&joined.live) => {
                 self.stage = Stage::Leaving(is);
+                true
             }
-            other => self.stage = other,
+            other => {
+                self.stage = other;
+                false
+            }
+        };
+        if matches!(message, Message::Reopen) && !is_here {
+            // The next generation is told anew, or has been.
+            return None;
         }
+        self.waiting_bytes += message.weight();
+        put_back(&mut self.waiting, message);
         None
     }
 
     /// A generation has the connection: from its hooks, or found again. `false`, and no
-    /// change, when something else came before. With `reopens` it is told of that first.
+    /// change, when something else came before. With `reopens` it is told of that first, if
+    /// there is anything to it: where no generation has taken a message, none has had a
+    /// connection to speak of.
     pub(super) fn join(&mut self, joined: Joined, reopens: bool) -> bool {
         let may = match &self.stage {
             Stage::Connecting | Stage::Away => true,
@@ -207,7 +227,7 @@ impl State {
         if may {
             self.stage = Stage::Joined(joined);
             self.waking = false;
-            if reopens {
+            if reopens && self.has_taken {
                 self.waiting.push_front(Message::Reopen);
             }
         }
@@ -275,5 +295,42 @@ impl State {
         // It is the last, if it is there.
         self.waiting = waiting.pop_if(|last| matches!(last, Message::Gone)).into_iter().collect();
         waiting
+    }
+}
+
+/// Puts a message in front of those of the client, but behind what a generation is told of
+/// its own.
+fn put_back(waiting: &mut VecDeque<Message>, message: Message) {
+    let is_told = matches!(waiting.front(), Some(Message::Reopen));
+    waiting.insert(usize::from(is_told), message);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::behavior::Reply;
+
+    fn said(event: &str) -> Message {
+        Message::Subscribe { event: event.to_owned(), wanted: true, reply: Reply::new(drop) }
+    }
+
+    #[test]
+    fn a_message_that_is_given_back_stays_behind_what_the_generation_is_told_first() {
+        for told in [false, true] {
+            let mut waiting = VecDeque::from_iter(told.then_some(Message::Reopen));
+            waiting.push_back(said("second"));
+
+            put_back(&mut waiting, said("first"));
+
+            let order: Vec<_> = waiting
+                .iter()
+                .map(|message| match message {
+                    Message::Subscribe { event, .. } => event.as_str(),
+                    _ => "told",
+                })
+                .collect();
+            let expected = ["told", "first", "second"];
+            assert_eq!(order, expected[usize::from(!told)..]);
+        }
     }
 }
