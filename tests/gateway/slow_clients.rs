@@ -20,7 +20,7 @@ async fn slow(front: &Front) -> Socket {
         config.max_outgoing_message_size = 32 * 1024 * 1024;
     });
     let mut socket = Socket::connected(front, Encoding::Bare).await;
-    SockRef::from(socket.stream.get_ref()).set_recv_buffer_size(64 * 1024).unwrap();
+    SockRef::from(socket.stream.get_ref()).set_recv_buffer_size(64 * 1024).expect("it is open");
     socket.subscribe("shout", true).await;
     assert_eq!(socket.call("echo", 1).await, echoed(7, 1));
     socket
@@ -28,7 +28,7 @@ async fn slow(front: &Front) -> Socket {
 
 /// A string of bytes in an array, as arguments are encoded.
 fn long(length: usize) -> Vec<u8> {
-    let count = u32::try_from(length).unwrap().to_be_bytes();
+    let count = u32::try_from(length).expect("it is short").to_be_bytes();
     let mut args = [&[0x81, 0x5a][..], &count].concat();
     args.resize(args.len() + length, 7);
     args
