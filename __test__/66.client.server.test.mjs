@@ -122,6 +122,8 @@ for (const [encoding, sent] of [
         conn.on("said", (text) => text instanceof Set && listener(text)),
       );
 
+      // Another way than the connection's: behind an answer of that the subscription stands.
+      await assert.rejects(conn.refuse());
       await handle.say(1n);
       await conn.say(new Set(["x"]));
 
