@@ -9,13 +9,13 @@ use axum::http::{HeaderName, Method, Uri};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
 use tokio_util::sync::CancellationToken;
 
 use super::bodies::Exchange;
 use super::error::GatewayError;
-use super::raw::{INLINE, pack, value_of};
+use super::raw::{AnswerHead, INLINE, pack, value_of};
 use super::server::Gateway;
 
 /// What is known of a request.
@@ -27,15 +27,6 @@ pub struct ForeignRequest {
     pub uri: String,
     /// The headers, each character a byte.
     pub headers: Vec<(String, String)>,
-}
-
-/// What is told of the answer.
-#[derive(Serialize)]
-struct AnswerHead {
-    status: u16,
-    headers: Vec<(String, String)>,
-    /// Whether the body comes through the exchange.
-    streams: bool,
 }
 
 /// How far either side of a tunnel may be ahead of the other, in bytes.

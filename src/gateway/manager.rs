@@ -50,7 +50,7 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
 
 /// Whether a path is one of its own.
 pub(super) fn has(path: &str) -> bool {
-    matches!(path, "/health" | "/metadata" | "/metrics" | "/actors") || path.starts_with("/actors/")
+    matches!(path, "/health" | "/metadata" | "/actors") || path.starts_with("/actors/")
 }
 
 /// Whether a call is for those who manage actors, rather than for their clients, who find

@@ -51,15 +51,15 @@ struct RequestHead<'a> {
     streams: bool,
 }
 
-/// What the author's side answers.
-#[derive(Debug, Deserialize)]
-struct AnswerHead {
-    status: u16,
+/// What is told of an answer, by the author's side or to it.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct AnswerHead {
+    pub status: u16,
     #[serde(default)]
-    headers: Vec<(String, String)>,
+    pub headers: Vec<(String, String)>,
     /// Whether the body comes through the exchange.
     #[serde(default)]
-    streams: bool,
+    pub streams: bool,
 }
 
 /// A request on its way to the author's side.

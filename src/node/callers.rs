@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use napi::Env;
@@ -19,6 +20,7 @@ use super::env::{self, number, to_js};
 use super::error::{invalid_argument, thrown};
 use super::guard::trip;
 use super::host::{Opened, known, opened, settles, settles_json};
+use super::hub::Hub;
 use super::job::caller_of;
 use super::origin;
 use crate::core::behavior::Reply;
@@ -130,27 +132,39 @@ pub fn submit(
 ) -> napi::Result<()> {
     trip();
     let opened = opened(host).map_err(|error| thrown(env, error))?;
-    let reply = settles(&opened.hub, number(ticket));
     match address_of(target) {
-        Err(error) => reply.send(Err(error)),
+        Err(error) => settles(&opened.hub, number(ticket)).send(Err(error)),
         Ok(address) => {
-            let origin = origin::of(opened.hub.environment(), number(ticket));
-            let watched = cancellable.then(|| cancel::watch(origin));
-            let request = CallRequest {
-                name: action,
-                args: Bytes::copy_from_slice(args),
-                caller: caller_of(caller),
-                origin,
-                taken_by: None,
-                reply: Reply::new(move |result| {
-                    drop(watched);
-                    reply.send(result.map(Some));
-                }),
-            };
+            let request = call(&opened.hub, action, args, caller, ticket, cancellable);
             opened.host.call(address, request, opened.environment());
         }
     }
     Ok(())
+}
+
+/// A call whose outcome settles a ticket.
+pub(super) fn call(
+    hub: &Arc<Hub>,
+    action: String,
+    args: &[u8],
+    caller: u32,
+    ticket: f64,
+    cancellable: bool,
+) -> CallRequest {
+    let reply = settles(hub, number(ticket));
+    let origin = origin::of(hub.environment(), number(ticket));
+    let watched = cancellable.then(|| cancel::watch(origin));
+    CallRequest {
+        name: action,
+        args: Bytes::copy_from_slice(args),
+        caller: caller_of(caller),
+        origin,
+        taken_by: None,
+        reply: Reply::new(move |result| {
+            drop(watched);
+            reply.send(result.map(Some));
+        }),
+    }
 }
 
 /// The caller of a call that was submitted as cancellable gave up. It is not told the

@@ -162,6 +162,15 @@ pub(super) fn hub(environment: f64) -> Option<Arc<Hub>> {
     LOCAL.with_borrow(|local| local.environments.get(&number(environment)).cloned())
 }
 
+/// The hub of an environment that has to be one of this thread.
+///
+/// # Errors
+///
+/// That it is not open.
+pub(super) fn open_hub(environment: f64) -> crate::error::Result<Arc<Hub>> {
+    hub(environment).ok_or_else(|| error::invalid_argument("environment", "it is not open"))
+}
+
 /// The number of a generation whose author's side runs in `environment`; 0 for none.
 pub(super) fn number_of(environment: u64, context: &ActorContext) -> u64 {
     let actor = context.behavior_number();

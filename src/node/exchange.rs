@@ -12,9 +12,8 @@ use napi_derive::napi;
 
 use super::context::settle_with;
 use super::env::{self, number};
-use super::error::{invalid_argument, thrown};
+use super::error::thrown;
 use super::guard::trip;
-use super::hub::Hub;
 use crate::error::Result;
 use crate::gateway::{Exchange, GatewayError};
 
@@ -22,7 +21,7 @@ use crate::gateway::{Exchange, GatewayError};
 #[napi(catch_unwind)]
 pub fn exchange_read(env: &Env, environment: f64, exchange: f64, ticket: f64) -> napi::Result<()> {
     trip();
-    let hub = hub(env, environment)?;
+    let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
     settle_with(&hub, ticket, async move { Ok(find(exchange)?.read().await?) });
     Ok(())
 }
@@ -37,7 +36,7 @@ pub fn exchange_write(
     ticket: f64,
 ) -> napi::Result<()> {
     trip();
-    let hub = hub(env, environment)?;
+    let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
     let bytes = Bytes::copy_from_slice(&bytes);
     settle_with(&hub, ticket, async move {
         find(exchange)?.write(bytes).await?;
@@ -50,7 +49,7 @@ pub fn exchange_write(
 #[napi(catch_unwind)]
 pub fn exchange_end(env: &Env, environment: f64, exchange: f64, ticket: f64) -> napi::Result<()> {
     trip();
-    let hub = hub(env, environment)?;
+    let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
     settle_with(&hub, ticket, async move {
         find(exchange)?.end().await?;
         Ok(None)
@@ -67,7 +66,7 @@ pub fn exchange_closed(
     ticket: f64,
 ) -> napi::Result<()> {
     trip();
-    let hub = hub(env, environment)?;
+    let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
     // Not kept meanwhile, since it is to end with its request.
     let closed = Exchange::find(number(exchange)).map(|exchange| exchange.gone());
     settle_with(&hub, ticket, async move {
@@ -89,11 +88,6 @@ pub fn exchange_cancel(exchange: f64, reads: bool) {
     } else {
         exchange.fail();
     }
-}
-
-fn hub(env: &Env, environment: f64) -> napi::Result<Arc<Hub>> {
-    env::hub(environment)
-        .ok_or_else(|| thrown(env, invalid_argument("environment", "it is not open")))
 }
 
 fn find(exchange: f64) -> Result<Arc<Exchange>> {

@@ -68,7 +68,7 @@ pub fn gateway_request(
     ticket: f64,
 ) -> napi::Result<f64> {
     trip();
-    let hub = hub(env, environment)?;
+    let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
     let begun =
         begin(&hub, listener, &head, body.map(|body| Bytes::copy_from_slice(&body)), ticket);
     begun.map(to_js).map_err(|error| thrown(env, error))
@@ -108,7 +108,7 @@ pub fn tunnel_open(
     address: Option<String>,
 ) -> napi::Result<f64> {
     trip();
-    let hub = hub(env, environment)?;
+    let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
     let from = address.and_then(|address| address.parse().ok());
     let from = from.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let opened = gateway(number(listener)).and_then(|gateway| Ok(gateway.tunnel(from)?));
@@ -122,7 +122,7 @@ pub fn tunnel_open(
 #[napi(catch_unwind)]
 pub fn tunnel_read(env: &Env, environment: f64, tunnel: f64, ticket: f64) -> napi::Result<()> {
     trip();
-    let hub = hub(env, environment)?;
+    let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
     let tunnel = find(tunnel);
     settle_with(&hub, ticket, async move {
         match tunnel {
@@ -144,7 +144,7 @@ pub fn tunnel_write(
     ticket: f64,
 ) -> napi::Result<()> {
     trip();
-    let hub = hub(env, environment)?;
+    let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
     let tunnel = find(tunnel);
     let bytes = bytes.map(|bytes| Bytes::copy_from_slice(&bytes));
     settle_with(&hub, ticket, async move {
@@ -186,9 +186,4 @@ fn find(tunnel: f64) -> Option<Arc<Tunnel>> {
         What::Tunnel(ref tunnel) => Some(Arc::clone(tunnel)),
         What::Request { .. } => None,
     }
-}
-
-fn hub(env: &Env, environment: f64) -> napi::Result<Arc<Hub>> {
-    env::hub(environment)
-        .ok_or_else(|| thrown(env, invalid_argument("environment", "it is not open")))
 }

@@ -171,9 +171,7 @@ struct OpenConfig {
 #[napi(catch_unwind)]
 pub fn open_host(env: &Env, environment: f64, config: String, ticket: f64) -> napi::Result<()> {
     trip();
-    let Some(hub) = env::hub(environment) else {
-        return Err(thrown(env, invalid_argument("environment", "it is not open")));
-    };
+    let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
     let target = Arc::clone(&hub);
     settle_with(&hub, ticket, async move {
         let environment = EnvironmentId(target.environment());

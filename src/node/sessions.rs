@@ -15,15 +15,13 @@ use napi::Env;
 use napi_derive::napi;
 use serde_json::json;
 
-use super::callers::Target;
-use super::cancel;
+use super::callers::{Target, call};
 use super::env::{self, next_number, number, to_js};
 use super::error::{invalid_argument, thrown};
 use super::guard::trip;
 use super::host::{opened, settles};
 use super::hub::Hub;
-use super::job::{Job, caller_of};
-use super::origin;
+use super::job::Job;
 use crate::core::behavior::Reply;
 use crate::core::connections::{ConnId, Event};
 use crate::core::context::CallRequest;
@@ -180,31 +178,6 @@ pub fn submit_connected(
         reply.send(called.await.result);
     }));
     Ok(())
-}
-
-/// A call whose outcome settles a ticket.
-fn call(
-    hub: &Arc<Hub>,
-    action: String,
-    args: &[u8],
-    caller: u32,
-    ticket: f64,
-    cancellable: bool,
-) -> CallRequest {
-    let reply = settles(hub, number(ticket));
-    let origin = origin::of(hub.environment(), number(ticket));
-    let watched = cancellable.then(|| cancel::watch(origin));
-    CallRequest {
-        name: action,
-        args: Bytes::copy_from_slice(args),
-        caller: caller_of(caller),
-        origin,
-        taken_by: None,
-        reply: Reply::new(move |result| {
-            drop(watched);
-            reply.send(result.map(Some));
-        }),
-    }
 }
 
 fn no_session(env: &Env) -> napi::Error {

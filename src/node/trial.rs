@@ -67,8 +67,7 @@ pub fn open_trial(env: &Env, environment: f64, config: String) -> napi::Result<f
 fn begin(environment: f64, config: &str) -> Result<u64> {
     let config: TrialConfig =
         serde_json::from_str(config).map_err(|error| invalid_argument("config", error))?;
-    let hub =
-        env::hub(environment).ok_or_else(|| invalid_argument("environment", "it is not open"))?;
+    let hub = env::open_hub(environment)?;
     hub.go_in_lockstep()?;
     let trial = Trial {
         hub,
