@@ -25,9 +25,6 @@ import { Listeners } from "./listeners";
 import { type CalledClass, type Callee, makeClass } from "./members";
 import { checkUnmarked, either, type Origin, type Reach } from "./reach";
 
-/** Longer than anybody waits. */
-const FAR_MS = 2 ** 31 - 1;
-
 class Connection implements Callee {
   readonly #reach: Reach;
   readonly #link: Link;
@@ -144,7 +141,7 @@ class Connection implements Callee {
     if (this.#over !== undefined) return Promise.reject(this.#over);
     if (this.#link.session !== undefined) return Promise.resolve();
     // Between two attempts nothing else holds the process.
-    const release = clockwork.after(FAR_MS, () => {});
+    const release = clockwork.hold();
     const connected = new Promise<void>((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
     });

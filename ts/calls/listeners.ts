@@ -1,7 +1,5 @@
 /** Functions that are told of something. */
 
-import { clockwork } from "../native-half";
-
 /** Those of one thing. One that was added twice is told twice. */
 export class Listeners<Args extends unknown[]> {
   readonly #all = new Set<{ readonly run: (...args: Args) => unknown; readonly isOnce: boolean }>();
@@ -33,7 +31,8 @@ export class Listeners<Args extends unknown[]> {
       try {
         entry.run(...args);
       } catch (error) {
-        clockwork.setImmediate(() => {
+        // It goes where uncaught errors go.
+        queueMicrotask(() => {
           throw error;
         });
       }

@@ -13,6 +13,7 @@ import type { Stop } from "../native-half";
 import type { Messages } from "../queue";
 import type { Awaited } from "../queue/circles";
 import { sendThrough } from "./send";
+import { notActions, unknownAction } from "./unknown";
 
 /** Whom the actions of such an object ask. */
 export interface Callee {
@@ -138,34 +139,12 @@ function unknownMembers(callee: (self: Called) => Callee, prefix: string): objec
     get(target, key, receiver) {
       if (typeof key === "symbol" || notActions.has(key)) return Reflect.get(target, key, receiver);
       const self = receiver as Called;
-      return Object.hasOwn(self, CALLEE) ? unknownAction(callee(self), prefix + key) : undefined;
+      if (!Object.hasOwn(self, CALLEE)) return undefined;
+      const asked = callee(self);
+      return unknownAction(prefix + key, (name, args) => asked.call(name, args, undefined));
     },
     has: (target, key) => Reflect.has(target, key),
     getPrototypeOf: () => null,
-  });
-}
-
-/** Names that runtimes and tools look for in any object: promises, JSON, matchers, components. */
-const notActions = new Set([
-  ...Object.getOwnPropertyNames(Object.prototype),
-  "then",
-  "toJSON",
-  "$$typeof",
-  "asymmetricMatch",
-  "nodeType",
-  "tagName",
-  "inspect",
-]);
-
-/** A function that asks for `name`, whose members ask for what is inside the group `name`. */
-function unknownAction(callee: Callee, name: string): object {
-  return new Proxy((...args: unknown[]) => callee.call(name, args, undefined), {
-    get(target, key, receiver) {
-      if (typeof key === "symbol" || notActions.has(key) || key in Function.prototype) {
-        return Reflect.get(target, key, receiver);
-      }
-      return unknownAction(callee, `${name}.${key}`);
-    },
   });
 }
 

@@ -6,13 +6,13 @@
  *    was not sent yet waits for the next socket.
  */
 
+import { Listeners } from "../calls/listeners";
 import { type RivetError, readingArgument } from "../errors";
 import { onAbort } from "../native/listen";
 import type { ActorConnStatus } from "../types/connected";
 import { actionFrame, type Encoded, type Frame, subscriptionFrame } from "./encoding";
 import { clientError, errorOf } from "./errors";
 import { Link } from "./link";
-import { Listeners } from "./listeners";
 import type { RemoteActor } from "./remote";
 
 interface PendingCall {

@@ -17,10 +17,7 @@ import { isRivetErrorCode, messageOf } from "../errors";
 import type { Logging } from "../log";
 import { dispatch } from "../native-half";
 import type { Door } from "./door";
-import type { Pieces } from "./message";
-
-/** The longest body that is read before the gateway hears of it, in bytes. */
-const SMALL = 64 * 1024;
+import { INLINE, type Pieces } from "./message";
 
 /** Serves what comes to `server` for the actors behind `door`; returns how to stop that. */
 export function attach(server: Server, door: Door, logging: Logging): () => void {
@@ -151,7 +148,7 @@ function headersOf({ rawHeaders }: IncomingMessage): [string, string][] {
 async function bodyOf(request: IncomingMessage): Promise<Uint8Array | Pieces | undefined> {
   const { "content-length": given, "transfer-encoding": coding } = request.headers;
   if (given === undefined && coding === undefined) return undefined;
-  if (given !== undefined && Number(given) <= SMALL) {
+  if (given !== undefined && Number(given) <= INLINE) {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
     return Buffer.concat(pieces);

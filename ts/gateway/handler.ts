@@ -2,9 +2,7 @@
 
 import { describe } from "../definition/keys";
 import type { Door } from "./door";
-
-/** The longest body that is read before the gateway hears of it, in bytes. */
-const SMALL = 64 * 1024;
+import { INLINE } from "./message";
 
 /** Statuses whose responses have no body. */
 const EMPTY = [101, 204, 205, 304];
@@ -36,6 +34,6 @@ function checkRequest(request: unknown): asserts request is Request {
 async function bodyOf(request: Request) {
   if (request.body === null || request.body === undefined) return undefined;
   const length = Number(request.headers.get("content-length") ?? Number.NaN);
-  if (length <= SMALL) return new Uint8Array(await request.arrayBuffer());
+  if (length <= INLINE) return new Uint8Array(await request.arrayBuffer());
   return request.body.getReader();
 }

@@ -29,7 +29,7 @@ const ORIGINAL_URL = "x-rivet-internal-original-request-url";
 const REFUSED = ["CONNECT", "TRACE", "TRACK"];
 
 /** The longest body that goes along with its head, in bytes. */
-const INLINE = 64 * 1024;
+export const INLINE = 64 * 1024;
 
 const HEAD_LENGTH = 4;
 

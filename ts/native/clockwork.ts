@@ -66,6 +66,9 @@ export const holdProcess: () => Hold = inOwnContext<Hold>(
     : () => new MessageChannel().port1.on("message", () => {}),
 );
 
+/** Keeps the process alive until what it returns is called. */
+export const hold = (): (() => void) => after(FAR_MS, () => {});
+
 const timersAreReal =
   isReal(timers.setTimeout, "setTimeout") && isReal(timers.clearTimeout, "clearTimeout");
 

@@ -25,9 +25,6 @@ import { type Report, type SharedHost, sharedHosts, type Tenant } from "./shared
 /** Ends the part of a registry in its host, within some milliseconds. */
 export type Leave = (graceMs: number) => Promise<Report>;
 
-/** Longer than any opening takes: what holds the process until it is released. */
-const FAR_MS = 2 ** 31 - 1;
-
 /** The file by which a folder is known to have a store. */
 const STORE = "actors.db";
 
@@ -161,7 +158,7 @@ export class Opening implements Tenant {
 
   /** What was begun early, for somebody who needs it: he keeps the process alive, and tries again. */
   async #heldUntil(early: Promise<Host>): Promise<Host> {
-    const release = clockwork.after(FAR_MS, () => {});
+    const release = clockwork.hold();
     try {
       return await early.catch(() => this.#open());
     } finally {
