@@ -16,15 +16,14 @@ import type { FireInfo } from "./schedule.js";
 import "./schedule.js";
 import "./sql.js";
 import "./transaction.js";
+import { ActionEntry, FiredEntry } from "./actions.js";
 import { BUDGET_MS, Entries } from "./entries.js";
 import { encodeRecord, fromRecord, readRecord, recordOf } from "./errors.js";
 import { flushAtExit } from "./exit.js";
 import { factoryOf, forget } from "./factory.js";
 import {
-  ActionEntry,
   type CallerKind,
   ConnectionPayload,
-  FiredEntry,
   HookEntry,
   type HookHost,
   SnapshotEntry,

@@ -20,6 +20,7 @@ export {
   type QueueMessage,
   type Schedule,
 } from "../../index.js";
+export type { ActionPayload } from "./actions.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 export { clockNow, clockSleep, type SleepStop } from "./clock.js";
 export * as clockwork from "./clockwork.js";
@@ -36,7 +37,7 @@ export {
 } from "./errors.js";
 export type { Exchange } from "./exchange.js";
 export { type Callback, type Callbacks, NapiActorFactory } from "./factory.js";
-export type { ActionPayload, CallerKind, HookPayload } from "./hooks.js";
+export type { CallerKind, HookPayload } from "./hooks.js";
 export type {
   ActorReport,
   ActorRow,
