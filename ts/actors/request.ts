@@ -11,14 +11,12 @@
 import type { Call } from "../calls/call";
 import { mayLeave } from "../calls/departures";
 import {
-  cancelWhenGone,
+  type Begun,
   checkResponse,
-  type Next,
-  type Pieces,
   pack,
   type Rest,
   requestOf,
-  send,
+  respond,
   unpack,
 } from "../gateway/message";
 import { dispatch, type Exchange } from "../native-half";
@@ -84,15 +82,12 @@ class Sending implements Rest {
     this.#gone = gone;
   }
 
-  begin(reader: Pieces, first: Uint8Array[], next: Next | undefined): void {
+  begin(body: Begun): void {
     this.hasBegun = true;
     const leaves = () => mayLeave(this.#live, undefined);
-    const sent = send(this.#exchange, reader, first, next, leaves).catch((error) => {
-      this.#exchange.fail();
-      if (this.#gone.signal.aborted) return;
+    const sent = respond(this.#exchange, body, this.#gone, leaves).catch((error) => {
       this.#live.log.error({ msg: "the body of an answer failed", err: error });
     });
-    cancelWhenGone(this.#exchange, reader, this.#gone);
-    this.#live.bag.context.keepAwake(sent.finally(() => this.#exchange.cancel()));
+    this.#live.bag.context.keepAwake(sent);
   }
 }

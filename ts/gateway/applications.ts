@@ -3,16 +3,7 @@
 import { describe } from "../definition/keys";
 import type { Logging } from "../log";
 import { dispatch, once } from "../native-half";
-import {
-  cancelWhenGone,
-  checkResponse,
-  type Next,
-  type Pieces,
-  pack,
-  requestOf,
-  send,
-  unpack,
-} from "./message";
+import { type Begun, checkResponse, pack, requestOf, respond, unpack } from "./message";
 
 /** Answers requests, as Hono's `app` and others do. */
 export interface ApplicationHandler {
@@ -49,15 +40,9 @@ async function answer(
     const request = requestOf(head, body, exchange, AbortSignal.any([signal, gone.signal]));
     const response = await application.fetch(request);
     checkResponse(response, "the application");
-    const begin = (reader: Pieces, first: Uint8Array[], next: Next | undefined): void => {
+    const begin = (rest: Begun): void => {
       streams = true;
-      send(exchange, reader, first, next)
-        .catch((error) => {
-          exchange.fail();
-          if (!gone.signal.aborted) failed(error);
-        })
-        .finally(() => exchange.cancel());
-      cancelWhenGone(exchange, reader, gone);
+      respond(exchange, rest, gone).catch(failed);
     };
     return await pack(response, { begin });
   } catch (error) {

@@ -109,7 +109,7 @@ export class Door {
     if (pieces !== undefined) {
       const sides = http.exchange(exchange);
       // The gateway sees a body that is not whole.
-      send(sides, pieces).catch(() => sides.fail());
+      send(sides, { reader: pieces }).catch(() => sides.fail());
     }
     try {
       const { head, body: small } = unpack<AnswerHead>(await answer);

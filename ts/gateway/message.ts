@@ -113,7 +113,7 @@ export function checkResponse(response: unknown, what: string): asserts response
 
 /** Sends the rest of a body whose beginning did not fit behind its head. */
 export interface Rest {
-  begin(reader: Pieces, first: Uint8Array[], next: Next | undefined): void;
+  begin(begun: Begun): void;
 }
 
 /** What is made of a response: all of it, or its head, with the rest on its way. */
@@ -122,12 +122,12 @@ export async function pack(response: Response, rest: Rest): Promise<Uint8Array> 
   if (pieces === undefined) return packed(response, false, []);
   const first = await atOnce(pieces);
   if (first.ended) return packed(response, false, first.pieces);
-  rest.begin(pieces, first.pieces, first.next);
+  rest.begin({ reader: pieces, first: first.pieces, next: first.next });
   return packed(response, true, []);
 }
 
 export type Pieces = ReadableStreamDefaultReader<Uint8Array>;
-export type Next = ReturnType<Pieces["read"]>;
+type Next = ReturnType<Pieces["read"]>;
 
 /** What there is of a body without waiting for anything, up to a length, and the read that waits. */
 async function atOnce(
@@ -161,18 +161,19 @@ export function bytesOf(piece: unknown): Uint8Array {
   throw new TypeError(`the body of a Response gave ${typeof piece}, not bytes`);
 }
 
-/** Writes a body to an exchange, to its end. `ready` is awaited before each piece. */
-export async function send(
-  exchange: Exchange,
-  reader: Pieces,
-  first: Uint8Array[] = [],
-  next?: Next,
-  ready?: () => Promise<void> | undefined,
-): Promise<void> {
+/** Of a body, what was read of it and the read that waits. */
+export interface Begun {
+  readonly reader: Pieces;
+  readonly first?: Uint8Array[];
+  readonly next?: Next | undefined;
+}
+
+/** Writes a body to an exchange, to its end. */
+export async function send(to: Pick<Exchange, "write" | "end">, body: Begun): Promise<void> {
+  const { reader, first = [], next } = body;
   const write = async (piece: Uint8Array): Promise<void> => {
-    await ready?.();
     for (let at = 0; at < piece.byteLength; at += INLINE) {
-      await exchange.write(piece.subarray(at, at + INLINE));
+      await to.write(piece.subarray(at, at + INLINE));
     }
   };
   for (const piece of first) await write(piece);
@@ -181,19 +182,46 @@ export async function send(
     if (done) break;
     await write(bytesOf(value));
   }
-  await exchange.end();
+  await to.end();
 }
 
-/** Cancels a body, and fires `gone`, when the client goes before its end. */
-export function cancelWhenGone(exchange: Exchange, reader: Pieces, gone: AbortController): void {
-  const cancel = async (): Promise<void> => {
-    await exchange.closed();
-    if (exchange.hasEnded) return;
+/**
+ * Answers a client with a body. `ready` is awaited before each piece. When the client goes before the
+ * end, whether a write or the exchange says so first, `gone` fires and the body is cancelled. Rejects
+ * with what failed while the client was there, once the answer is broken off.
+ */
+export async function respond(
+  exchange: Exchange,
+  body: Begun,
+  gone: AbortController,
+  ready?: () => Promise<void> | undefined,
+): Promise<void> {
+  const leave = (): void => {
     gone.abort(new DOMException("the client has gone", "AbortError"));
-    await reader.cancel(gone.signal.reason);
+    // What a source says of its own end concerns nobody any more.
+    body.reader.cancel(gone.signal.reason).catch(() => {});
   };
-  // What a source says of its own end concerns nobody any more.
-  cancel().catch(() => {});
+  const refused = (error: unknown): never => {
+    leave();
+    throw error;
+  };
+  const write = async (piece: Uint8Array): Promise<void> => {
+    await ready?.();
+    await exchange.write(piece).catch(refused);
+  };
+  const closed = (): void => {
+    if (!exchange.hasEnded) leave();
+  };
+  // An environment that ends has no client to hear of.
+  exchange.closed().then(closed, () => {});
+  try {
+    await send({ write, end: () => exchange.end().catch(refused) }, body);
+  } catch (error) {
+    exchange.fail();
+    if (!gone.signal.aborted) throw error;
+  } finally {
+    exchange.cancel();
+  }
 }
 
 function packed(response: Response, streams: boolean, pieces: Uint8Array[]): Uint8Array {
