@@ -8,8 +8,9 @@
 //!    nothing due, and arms again. So an actor keeps at most a few entries here,
 //!    however often its deadlines move.
 //! 3. The heap holds weak references only: an actor that is gone is skipped. What is
-//!    left of it, the room that it took, is given back at its deadline, or before the
-//!    heap is more than twice as large as what lived when that was last looked at.
+//!    left of it, the room that it took, is given back at its deadline, or before more
+//!    than half of the heap is left of such ([`Timers::left`]), or it is more than twice as
+//!    large as what lived when that was last looked at.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -48,6 +49,8 @@ struct Heap {
     next_sequence: u64,
     /// At how many entries those of targets that are gone are thrown out.
     sweep_at: usize,
+    /// How many targets have gone since, at least.
+    gone: usize,
     closed: bool,
 }
 
@@ -117,6 +120,15 @@ impl Timers {
             self.shared.changed.notify_one();
         }
     }
+
+    /// A target that may have been armed is gone.
+    pub fn left(&self) {
+        let mut heap = self.shared.heap.lock();
+        heap.gone += 1;
+        if heap.gone >= SMALL && heap.gone * 2 > heap.entries.len() {
+            heap.sweep();
+        }
+    }
 }
 
 impl Drop for Timers {
@@ -138,6 +150,7 @@ impl Heap {
     /// Keeps invariant 3. Rare enough to cost each entry next to nothing.
     fn sweep(&mut self) {
         self.entries.retain(|Reverse(entry)| entry.target.strong_count() > 0);
+        self.gone = 0;
         self.sweep_at = SMALL.max(2 * self.entries.len());
         self.entries.shrink_to(self.sweep_at);
     }
@@ -207,6 +220,29 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(*seen.lock(), [0]);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_many_that_lived_at_once_and_are_gone() {
+        let manual = Clock::manual(0);
+        let spawner = Spawner::new(tokio::runtime::Handle::current());
+        let timers = Timers::new(manual.clock(), &spawner);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let at = Instant::START + Duration::from_secs(60);
+        let crowd: Vec<Arc<dyn Timed>> = (0..10_000)
+            .map(|n| Arc::new(Recorder(n, Arc::clone(&seen))) as Arc<dyn Timed>)
+            .collect();
+        for target in &crowd {
+            timers.arm(at, Arc::downgrade(target));
+        }
+        assert_eq!(timers.armed(), 10_000);
+
+        for target in crowd {
+            drop(target);
+            timers.left();
+        }
+
+        assert!(timers.armed() < 2 * SMALL, "{} are left", timers.armed());
     }
 
     struct Recorder(u32, Arc<Mutex<Vec<u32>>>);

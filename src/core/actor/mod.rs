@@ -300,6 +300,12 @@ impl Actor {
     }
 }
 
+impl Drop for Actor {
+    fn drop(&mut self) {
+        self.runtime.timers().left();
+    }
+}
+
 impl Timed for Actor {
     fn tick(self: Arc<Self>) {
         self.step(|machine, now| {
