@@ -58,13 +58,14 @@ impl Spawner {
         future: impl Future<Output = ()> + Send + 'static,
         panicked: impl FnOnce(String) + Send + 'static,
     ) -> JoinHandle<()> {
-        let guarded = async move {
-            if let Err(panic) = AssertUnwindSafe(future).catch_unwind().await {
+        // No `async` block, which has room for the future twice.
+        let guarded = AssertUnwindSafe(future).catch_unwind().map(move |outcome| {
+            if let Err(panic) = outcome {
                 let text = panic_text(panic.as_ref());
                 tracing::error!(task = label, panic = text, "task panicked");
                 panicked(text);
             }
-        };
+        });
         let Some(stirred) = &self.stirred else {
             return self.tasks.spawn_on(guarded, &self.handle);
         };

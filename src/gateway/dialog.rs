@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::error::GatewayError;
-use super::limits::Bucket;
+use super::limits::{Bucket, Place};
 use super::outbox::{Outbox, Taken, Weighty};
 use super::web_socket::{Incoming, WebSocket};
 use crate::core::config::ClientLimits;
@@ -68,7 +68,7 @@ pub(super) trait Dialog {
     fn ray_id(&self) -> &str;
 
     /// It is over: ends what it stands for, and says what is still to be said.
-    fn end(self, socket: &mut WebSocket);
+    fn end(&mut self, socket: &mut WebSocket);
 
     /// The end by an error.
     fn over(&self, mut error: Error) -> Over {
@@ -87,46 +87,62 @@ pub(super) struct Driver<D: Dialog> {
     /// Lets messages of the client pass, where those are limited.
     bucket: Option<Bucket>,
     /// Until the client is accepted or refused.
-    opening: Sleep,
+    opening: Option<Sleep>,
     open_timeout: Duration,
     /// What is being written; empty in between, kept for its memory.
     batch: Vec<D::Out>,
+    /// Free again when the socket is over.
+    place: Option<Place>,
 }
 
 impl<D: Dialog> Driver<D> {
-    pub(super) fn new(shared: &Shared, client: ClientLimits, dialog: D) -> Self {
+    pub(super) fn new(
+        shared: &Shared,
+        client: ClientLimits,
+        dialog: D,
+        place: Option<Place>,
+    ) -> Self {
         let clock = shared.clock().clone();
         let open_timeout = shared.options.bounds.open_timeout;
         Self {
             dialog,
             bucket: Bucket::new(client, clock.now()),
-            opening: clock.sleep(open_timeout),
+            opening: Some(clock.sleep(open_timeout)),
             open_timeout,
             clock,
             batch: Vec::new(),
+            place,
         }
     }
 
     /// Serves the client until it is over.
-    pub(super) async fn run(mut self, mut socket: WebSocket, closing: &CancellationToken) {
-        let over = {
-            let mut closed = pin!(closing.cancelled());
-            std::future::poll_fn(|cx| {
-                if closed.as_mut().poll(cx).is_ready() {
-                    let reason = "guard.service_unavailable".to_owned();
-                    return Poll::Ready(Over::With(Close { code: Close::AWAY, reason }));
-                }
-                match self.poll(&mut socket, cx) {
-                    Err(over) => Poll::Ready(over),
-                    Ok(()) => Poll::Pending,
-                }
-            })
-            .await
-        };
-        let Self { dialog, .. } = self;
-        dialog.end(&mut socket);
-        if let Over::With(close) = over {
-            socket.finish(close).await;
+    #[expect(clippy::manual_async_fn, reason = "which has room for its arguments twice")]
+    pub(super) fn run(
+        mut self,
+        mut socket: WebSocket,
+        closing: CancellationToken,
+    ) -> impl Future<Output = ()> {
+        async move {
+            let over = {
+                let mut closed = pin!(closing.cancelled());
+                std::future::poll_fn(|cx| {
+                    if closed.as_mut().poll(cx).is_ready() {
+                        let reason = "guard.service_unavailable".to_owned();
+                        return Poll::Ready(Over::With(Close { code: Close::AWAY, reason }));
+                    }
+                    match self.poll(&mut socket, cx) {
+                        Err(over) => Poll::Ready(over),
+                        Ok(()) => Poll::Pending,
+                    }
+                })
+                .await
+            };
+            self.dialog.end(&mut socket);
+            let _place = self.place.take();
+            drop(self);
+            if let Over::With(close) = over {
+                Box::pin(socket.finish(close)).await;
+            }
         }
     }
 
@@ -141,7 +157,12 @@ impl<D: Dialog> Driver<D> {
         if paused && self.reads(socket) {
             cx.waker().wake_by_ref();
         }
-        if !self.dialog.is_open() && Pin::new(&mut self.opening).poll(cx).is_ready() {
+        if self.dialog.is_open() {
+            self.opening = None;
+        }
+        if let Some(opening) = &mut self.opening
+            && Pin::new(opening).poll(cx).is_ready()
+        {
             let seconds = self.open_timeout.as_secs();
             return Err(self.dialog.over(GatewayError::NotReady { seconds }.into()));
         }

@@ -239,7 +239,7 @@ async fn connection(
     keeps: bool,
     door: Door,
 ) {
-    let Door { router, shared, closing, cut_off, .. } = door;
+    let Door { router, shared, closing, cut_off, tasks, spawner, .. } = door;
     let (clock, bounds) = (shared.clock().clone(), shared.options.bounds);
     let line = Line::new(from);
     let service = service_fn({
@@ -286,10 +286,15 @@ async fn connection(
             upgrade.refused(GatewayError::TooManySockets { limit: shared.options.bounds.sockets })
         }
     };
-    let _place = socket_place.is_err().then_some(place);
-    tokio::select! {
-        biased;
-        () = cut_off.cancelled() => {}
-        () = upgrade.serve(&shared, &closing) => {}
-    }
+    let place = socket_place.is_err().then_some(place);
+    let socket = async move {
+        let _places = (place, socket_place);
+        tokio::select! {
+            biased;
+            () = cut_off.cancelled() => {}
+            () = upgrade.serve(shared, closing) => {}
+        }
+    };
+    // A task of its own: that of a request is many times as large, and sockets stay.
+    spawner.spawn("gateway socket", tasks.track_future(socket));
 }

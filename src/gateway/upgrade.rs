@@ -10,6 +10,7 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
+use futures::future::BoxFuture;
 use hyper::upgrade::OnUpgrade;
 use parking_lot::Mutex;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -148,33 +149,48 @@ impl Upgrade {
     }
 
     /// Serves the socket until it is over.
-    pub(super) async fn serve(self, shared: &Arc<Shared>, closing: &CancellationToken) {
+    pub(super) async fn serve(self, shared: Arc<Shared>, closing: CancellationToken) {
+        // What is needed to begin is let go of before the long part.
+        if let Some(service) = Box::pin(self.begin(shared, closing)).await {
+            service.await;
+        }
+    }
+
+    async fn begin(
+        self,
+        shared: Arc<Shared>,
+        closing: CancellationToken,
+    ) -> Option<BoxFuture<'static, ()>> {
         let upgraded = match self.socket.await {
             Ok(upgraded) => upgraded,
             Err(error) => {
                 // The client went before it read the answer.
                 tracing::debug!(%error, "a connection was not upgraded");
-                return;
+                return None;
             }
         };
-        let prepared = match self.plan {
-            Ok(Plan::Connect(plan)) => connect::prepare(shared, *plan).await.map(|at| (at, false)),
-            Ok(Plan::Raw(plan)) => connect::prepare(shared, *plan).await.map(|at| (at, true)),
+        let (plan, is_raw) = match self.plan {
+            Ok(Plan::Connect(plan)) => (Ok(plan), false),
+            Ok(Plan::Raw(plan)) => (Ok(plan), true),
+            Err(error) => (Err(error), false),
+        };
+        let prepared = match plan {
+            Ok(plan) => connect::prepare(&shared, *plan).await,
             Err(error) => Err(error),
         };
         let limit = match &prepared {
-            Ok((_, true)) => raw_socket::LIMIT,
-            Ok((ready, false)) => ready.limits.incoming,
+            Ok(_) if is_raw => raw_socket::LIMIT,
+            Ok(ready) => ready.limits.incoming,
             Err(_) => MAX_REFUSED,
         };
-        let socket = WebSocket::new(upgraded, shared, limit).await;
-        match prepared {
-            Ok((ready, true)) => raw_socket::serve(socket, shared, ready, closing).await,
-            Ok((ready, false)) => connect::serve(socket, shared, ready, closing).await,
+        let socket = WebSocket::new(upgraded, &shared, limit).await;
+        Some(match prepared {
+            Ok(ready) if is_raw => raw_socket::serve(socket, &shared, ready, closing),
+            Ok(ready) => connect::serve(socket, &shared, ready, closing),
             Err(mut error) => {
                 error.ray_id.get_or_insert(self.ray_id);
-                socket.finish(Close::failed(&error)).await;
+                Box::pin(socket.finish(Close::failed(&error)))
             }
-        }
+        })
     }
 }

@@ -24,8 +24,9 @@ use super::wire::{Wire, WireStream};
 use crate::protocol::Close;
 use crate::time::{Clock, Duration, Sleep};
 
-/// How much is read at once, in bytes. Each socket has a buffer of it, and most are quiet.
-const READ_BUFFER: usize = 2 * 1024;
+/// How much is taken at once of what was read, in bytes. Each socket has a buffer of it, and
+/// most are quiet.
+const READ_BUFFER: usize = 256;
 
 /// From how many bytes on messages are written without waiting for others.
 const WRITE_BUFFER: usize = 64 * 1024;

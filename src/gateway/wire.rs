@@ -11,13 +11,14 @@
 //! 3. A client has its time for as long as it takes something, however little: it is given
 //!    up once the socket has taken nothing for all of its patience.
 
+use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf as _, BufMut as _, BytesMut};
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use parking_lot::Mutex;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -26,8 +27,16 @@ use tokio::net::TcpStream;
 use super::socket::takes_nothing;
 use crate::time::{Clock, Duration, Sleep};
 
-/// What is left of a frame, in front of it: at most so many bytes.
+/// The head of a frame: at most so many bytes.
 const MAX_HEAD: usize = 10;
+
+/// How much is read of a socket at once, in bytes.
+const READ: usize = 64 * 1024;
+
+thread_local! {
+    /// What is read, for a moment: most sockets are quiet, and need no memory of their own.
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into_boxed_slice());
+}
 
 /// A socket of the system.
 #[derive(Debug)]
@@ -112,11 +121,13 @@ pub(super) struct WireStream {
     taken: u64,
     /// Since when that stands still while something is left (invariant 3).
     stalled: Option<Sleep>,
+    /// What was read and not asked for yet: less than [`READ`].
+    ahead: Bytes,
 }
 
 impl WireStream {
     pub(super) fn new(wire: Arc<Wire>, clock: Clock, patience: Duration) -> Self {
-        Self { wire, clock, patience, taken: 0, stalled: None }
+        Self { wire, clock, patience, taken: 0, stalled: None, ahead: Bytes::new() }
     }
 }
 
@@ -126,15 +137,25 @@ impl AsyncRead for WireStream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let Self { wire, ahead, .. } = self.get_mut();
+        if !ahead.is_empty() {
+            buffer.put_slice(&ahead.split_to(ahead.len().min(buffer.remaining())));
+            return Poll::Ready(Ok(()));
+        }
         loop {
-            ready!(self.wire.stream.poll_read_ready(cx))?;
-            match self.wire.stream.try_read(buffer.initialize_unfilled()) {
-                Ok(count) => {
-                    buffer.advance(count);
-                    return Poll::Ready(Ok(()));
+            ready!(wire.stream.poll_read_ready(cx))?;
+            let read: io::Result<()> = SCRATCH.with_borrow_mut(|scratch| {
+                let count = wire.stream.try_read(scratch)?;
+                let (asked, rest) = scratch[..count].split_at(count.min(buffer.remaining()));
+                buffer.put_slice(asked);
+                if !rest.is_empty() {
+                    *ahead = Bytes::copy_from_slice(rest);
                 }
+                Ok(())
+            });
+            match read {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
+                read => return Poll::Ready(read),
             }
         }
     }
@@ -153,7 +174,7 @@ impl AsyncWrite for WireStream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { wire, clock, patience, taken, stalled } = self.get_mut();
+        let Self { wire, clock, patience, taken, stalled, .. } = self.get_mut();
         loop {
             let (is_empty, now_taken) = {
                 let mut way = wire.way.lock();
@@ -222,6 +243,27 @@ mod tests {
             assert_eq!((&read[..head.len()], read.len() - head.len()), (head, length));
             assert!(!wire.has_rest());
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_read_at_once_is_handed_out_in_order_however_little_is_asked_for() {
+        let (ours, mut theirs) = pair().await;
+        let mut task = stream(&Wire::new(ours), &Clock::manual(0).clock());
+        let sent: Vec<u8> = (0..3 * READ).map(|n| (n % 251) as u8).collect();
+        let read = async {
+            let (mut read, mut part) = (Vec::new(), [0; 100]);
+            while read.len() < sent.len() {
+                let count = task.read(&mut part).await.unwrap();
+                read.extend_from_slice(&part[..count]);
+            }
+            read
+        };
+
+        let (written, read) = tokio::join!(theirs.write_all(&sent), read);
+
+        written.unwrap();
+        assert_eq!(read, sent);
+        assert!(task.ahead.is_empty());
     }
 
     #[tokio::test]

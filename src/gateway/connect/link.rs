@@ -140,7 +140,7 @@ impl Dialog for Link {
     }
 
     /// The session ends first: what its actor does next is not for this client.
-    fn end(mut self, socket: &mut WebSocket) {
+    fn end(&mut self, socket: &mut WebSocket) {
         self.session.close();
         self.outbox.close();
         if let Some(error) = self.last_words.take() {

@@ -26,6 +26,8 @@ mod link;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use self::answer::Calls;
@@ -67,7 +69,7 @@ pub(super) struct Ready {
     hibernates: bool,
     pub(super) hibernates_raw: bool,
     /// Free again when the socket is over.
-    pub(super) _place: Option<Place>,
+    pub(super) place: Option<Place>,
 }
 
 /// Finds out about the actor what has to be known before the socket is read.
@@ -100,18 +102,18 @@ pub(super) async fn prepare(shared: &Shared, connect: Connect) -> Result<Ready, 
         client,
         hibernates: config.hibernates_connections,
         hibernates_raw: config.can_hibernate_websocket,
-        _place: place,
+        place,
     })
 }
 
 /// Serves a client until one side ends it.
-pub(super) async fn serve(
+pub(super) fn serve(
     socket: WebSocket,
-    shared: &Arc<Shared>,
+    shared: &Shared,
     ready: Ready,
-    closing: &CancellationToken,
-) {
-    let Ready { connect, address, limits, client, hibernates, _place, .. } = ready;
+    closing: CancellationToken,
+) -> BoxFuture<'static, ()> {
+    let Ready { connect, address, limits, client, hibernates, place, .. } = ready;
     let outbox = Arc::<Outbox<_>>::default();
     if let Some(wire) = socket.wire() {
         outbox.connect(wire);
@@ -134,5 +136,5 @@ pub(super) async fn serve(
         is_open: false,
         last_words: None,
     };
-    Driver::new(shared, client, link).run(socket, closing).await;
+    Driver::new(shared, client, link, place).run(socket, closing).boxed()
 }

@@ -217,7 +217,7 @@ impl Dialog for Link {
         }
     }
 
-    fn end(self, _: &mut WebSocket) {
+    fn end(&mut self, _: &mut WebSocket) {
         if self.is_open && !self.is_silent {
             let (code, reason) = &self.ending;
             let args = json!({

@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -117,13 +119,13 @@ impl Drop for RawSocket {
 pub(super) const LIMIT: usize = MAX_SOCKET_MESSAGE;
 
 /// Serves a socket until one side ends it.
-pub(super) async fn serve(
+pub(super) fn serve(
     socket: WebSocket,
-    shared: &Arc<Shared>,
+    shared: &Shared,
     ready: Ready,
-    closing: &CancellationToken,
-) {
-    let Ready { connect, address, client, hibernates_raw, _place, .. } = ready;
+    closing: CancellationToken,
+) -> BoxFuture<'static, ()> {
+    let Ready { connect, address, client, hibernates_raw, place, .. } = ready;
     let outbox = Arc::<Outbox<_>>::default();
     let raw = RawSocket::open(&outbox);
     let told = Arc::new(link::Told { outbox: Arc::clone(&outbox), number: raw.number });
@@ -134,5 +136,5 @@ pub(super) async fn serve(
     };
     let session = shared.host.connect(address, request, ELSEWHERE, told as Arc<dyn SessionClient>);
     let link = Link::new(session, raw, outbox, connect.ray_id);
-    Driver::new(shared, client, link).run(socket, closing).await;
+    Driver::new(shared, client, link, place).run(socket, closing).boxed()
 }
