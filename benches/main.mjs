@@ -29,6 +29,7 @@ const GROUPS = [
   "schedules",
   "testing",
   "gateway",
+  "hibernation",
 ];
 
 function readArgs() {

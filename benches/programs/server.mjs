@@ -1,8 +1,8 @@
 // A server in a process of its own: actors behind a gateway, a bare `ws` echo and a bare `node:http`
-// server. Tells its parent where they are, and then what it is asked for: its resident memory, or that
-// some actors sleep.
+// server. Tells its parent where they are, and its resident memory when it is asked for that.
 
 import { createServer } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
 import { actor, event, setup } from "greenroom";
 import { WebSocketServer } from "ws";
 
@@ -57,7 +57,10 @@ bareSockets.on("connection", (socket) => {
 process.send({ port, http: await listening(bare), echo: await listening(echoes) });
 process.on("message", async (asked) => {
   if (asked === "memory") {
-    global.gc?.();
+    for (let i = 0; i < 5; i++) {
+      global.gc();
+      await pause(100);
+    }
     process.send({ rss: process.memoryUsage().rss });
   }
 });

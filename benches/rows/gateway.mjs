@@ -1,13 +1,11 @@
 // What clients in another process have of actors, beside bare servers in that process. The client is
 // one process, too, and on two cores it takes as much of them as the server.
 
-import { fork } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
-import { fileURLToPath } from "node:url";
-import { WebSocket } from "ws";
-import { inFlight, latencies, median, pause, rateRow } from "../measure.mjs";
-import { atLeast, atMost, partOfReference } from "../table.mjs";
+import { inFlight, rateRow } from "../measure.mjs";
+import { Connection, opened, query, server } from "../remote.mjs";
+import { atLeast, partOfReference } from "../table.mjs";
 
 const ACTORS = 100;
 const GROUP = 64;
@@ -15,80 +13,6 @@ const RECEIVERS = 100;
 /** Events of one call, so that the call itself does not count. */
 const SHOUTS = 20;
 const TEXT = "x".repeat(100);
-
-const program = fileURLToPath(new URL("../programs/server.mjs", import.meta.url));
-
-async function server(folder) {
-  const child = fork(program, [folder], { execArgv: ["--expose-gc"] });
-  const [at] = await once(child, "message");
-  return { child, ...at };
-}
-
-const query = (key) =>
-  `rvt-namespace=default&rvt-method=getOrCreate&rvt-runner=default&rvt-key=${key}`;
-
-const opened = async (url, protocols) => {
-  const socket = new WebSocket(url, protocols, { perMessageDeflate: false });
-  await once(socket, "open");
-  socket._socket.setNoDelay(true);
-  return socket;
-};
-
-/** A connection of the protocol, in JSON. */
-class Connection {
-  #next = 0;
-  #open = new Map();
-  #socket;
-  /** Called for each event. */
-  heard = undefined;
-
-  static async to(port, key) {
-    const url = `ws://127.0.0.1:${port}/gateway/told/connect?${query(key)}`;
-    const connection = new Connection();
-    connection.#socket = new WebSocket(url, ["rivet", "rivet_encoding.json"], {
-      perMessageDeflate: false,
-    });
-    const ready = new Promise((resolve, reject) => {
-      connection.#socket.on("error", reject);
-      connection.#socket.on("message", (data) => connection.#hear(data, resolve));
-    });
-    await ready;
-    connection.#socket._socket.setNoDelay(true);
-    return connection;
-  }
-
-  #hear(data, ready) {
-    const { tag, val } = JSON.parse(data).body;
-    if (tag === "Init") return ready();
-    if (tag === "Event") return this.heard();
-    if (tag === "Error") throw new Error(`${val.group}.${val.code}`);
-    const id = Number(val.id[1]);
-    this.#open.get(id)(val.output);
-    this.#open.delete(id);
-  }
-
-  call(name, ...args) {
-    const id = this.#next++;
-    return new Promise((resolve) => {
-      this.#open.set(id, resolve);
-      this.#send("ActionRequest", { id: ["$BigInt", String(id)], name, args });
-    });
-  }
-
-  subscribe(eventName) {
-    this.#send("SubscriptionRequest", { eventName, subscribe: true });
-    // Taken in order: behind its answer the subscription stands.
-    return this.call("add", 0);
-  }
-
-  close() {
-    this.#socket.terminate();
-  }
-
-  #send(tag, val) {
-    this.#socket.send(JSON.stringify({ body: { tag, val } }));
-  }
-}
 
 /** The bare echo, with messages of the same length. */
 async function echo(port, count, operations) {
@@ -133,7 +57,7 @@ function poster(port, path) {
 }
 
 export default async function* gateway(run) {
-  const { child, port, http, echo: echoPort } = await server(run.folder());
+  const { port, http, echo: echoPort, end } = await server(run.folder());
   const connections = [];
   for (let i = 0; i < ACTORS; i++) connections.push(await Connection.to(port, `a${i}`));
 
@@ -167,10 +91,8 @@ export default async function* gateway(run) {
   });
 
   yield await broadcast(run, port, echoPort);
-  yield await firstMessage(run, port);
   for (const connection of connections) connection.close();
-  child.disconnect();
-  await once(child, "exit");
+  await end();
 }
 
 /** Waits until `receivers` have heard `count` messages together, which `begin` causes. */
@@ -241,29 +163,4 @@ async function broadcast(run, port, echoPort) {
   reference.close();
   for (const receiver of receivers) receiver.close();
   return measured;
-}
-
-/** A message on a socket whose actor sleeps, to its answer. */
-async function firstMessage(run, port) {
-  const connection = await Connection.to(port, "sleeper");
-  const [samples, awake] = [[], []];
-  for (let i = 0; i < run.repetitions; i++) {
-    const [took, beside] = [[], []];
-    for (let k = 0; k < run.scaled(100); k++) {
-      await connection.call("rest");
-      await pause(20);
-      took.push((await latencies(1, () => connection.call("add", 1))).p50);
-      beside.push((await latencies(1, () => connection.call("add", 1))).p50);
-    }
-    samples.push(median(took));
-    awake.push(median(beside));
-  }
-  connection.close();
-  return {
-    work: "first message on a socket whose actor sleeps, to its answer",
-    unit: "ms",
-    samples,
-    reference: { what: "one that is awake", unit: "ms", samples: awake },
-    target: atMost("ms", 1),
-  };
 }
