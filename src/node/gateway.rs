@@ -11,9 +11,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures::future::join_all;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::application::NodeApplication;
 use super::env::next_number;
@@ -158,9 +160,18 @@ fn stop(gateways: Vec<Arc<Gateway>>, grace: Duration) -> impl Future<Output = ()
     for gateway in &gateways {
         gateway.close();
     }
+    let (tell, told) = oneshot::channel::<()>();
+    let stops = async move {
+        join_all(gateways.iter().map(|gateway| gateway.stop(grace))).await;
+        drop(tell);
+    };
+    // There, since tasks of an environment that goes by turns with a test have no timers.
+    if let Ok(spawner) = runtime::socket_spawner() {
+        spawner.spawn("gateway stop", stops);
+    }
     async move {
-        let stops = gateways.iter().map(|gateway| gateway.stop(grace));
-        futures::future::join_all(stops).await;
+        // Nothing is ever said: it ends.
+        drop(told.await);
     }
 }
 
