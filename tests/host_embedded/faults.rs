@@ -1,5 +1,6 @@
 //! A store that fails under the host.
 
+use greenroom::core::behavior::Hooks;
 use greenroom::core::config::{ActorConfig, Durability};
 use greenroom::host::embedded::Address;
 use greenroom::store::StoreLocation;
@@ -9,7 +10,7 @@ use greenroom::time::Clock;
 use crate::place::{HERE, Place, code, config, counter, get, options, or_create, within};
 use crate::script::HOOKS;
 
-async fn faulty() -> (Place, Faults) {
+pub async fn faulty(hooks: Hooks) -> (Place, Faults) {
     let dir = tempfile::tempdir().expect("a folder");
     let clock = Clock::manual(1_000_000);
     let faults = Faults::default();
@@ -18,12 +19,12 @@ async fn faulty() -> (Place, Faults) {
     let location = StoreLocation::Folder(dir.keep());
     let mut options = options(location, &clock);
     options.store.faults = faults.clone();
-    (Place::open_with(options, clock, HOOKS).await, faults)
+    (Place::open_with(options, clock, hooks).await, faults)
 }
 
 #[tokio::test]
 async fn a_destroy_that_the_directory_refuses_is_told_and_can_be_repeated() {
-    let (place, faults) = faulty().await;
+    let (place, faults) = faulty(HOOKS).await;
     let id = place.running("a").await;
     place.call(get("a"), "set", "kept").await.unwrap();
     place.sleep(id).await.unwrap();
@@ -43,7 +44,7 @@ async fn a_destroy_that_the_directory_refuses_is_told_and_can_be_repeated() {
 
 #[tokio::test]
 async fn a_generation_whose_row_could_not_be_deleted_was_not_the_end_of_its_actor() {
-    let (place, faults) = faulty().await;
+    let (place, faults) = faulty(HOOKS).await;
     place.running("a").await;
     let last = place.script.newest();
     place.script.hold("on_destroy");
@@ -59,7 +60,7 @@ async fn a_generation_whose_row_could_not_be_deleted_was_not_the_end_of_its_acto
 
 #[tokio::test]
 async fn a_generation_that_ends_after_its_store_was_not_the_end_of_its_actor() {
-    let (place, faults) = faulty().await;
+    let (place, faults) = faulty(HOOKS).await;
     place.running("a").await;
     let last = place.script.newest();
     place.running("b").await;
@@ -79,7 +80,7 @@ async fn a_generation_that_ends_after_its_store_was_not_the_end_of_its_actor() {
 
 #[tokio::test]
 async fn a_creation_that_fails_is_told_and_can_be_repeated() {
-    let (place, faults) = faulty().await;
+    let (place, faults) = faulty(HOOKS).await;
     faults.fail_commits(1, CommitFault::Full);
 
     let refused = place.resolve(or_create("a")).await;
@@ -91,7 +92,7 @@ async fn a_creation_that_fails_is_told_and_can_be_repeated() {
 #[tokio::test]
 async fn after_an_unknown_outcome_the_actor_starts_from_what_recovery_found() {
     for kept in [true, false] {
-        let (place, faults) = faulty().await;
+        let (place, faults) = faulty(HOOKS).await;
         place.running("a").await;
         place.running("b").await;
         place.call(get("a"), "set", "before").await.unwrap();
@@ -113,7 +114,7 @@ async fn after_an_unknown_outcome_the_actor_starts_from_what_recovery_found() {
 /// certain, but not one that may have happened.
 #[tokio::test]
 async fn a_generation_that_the_store_revoked_does_not_live_on() {
-    let (place, faults) = faulty().await;
+    let (place, faults) = faulty(HOOKS).await;
     let interval = ActorConfig { durability: Durability::Interval, ..config() };
     place.host.register(HERE, counter(), place.script.factory(HOOKS, interval));
     place.running("a").await;
@@ -130,7 +131,7 @@ async fn a_generation_that_the_store_revoked_does_not_live_on() {
 
 #[tokio::test]
 async fn a_store_that_is_down_refuses_starts_with_its_error() {
-    let (place, faults) = faulty().await;
+    let (place, faults) = faulty(HOOKS).await;
     place.running("a").await;
     place.resolve(or_create("b")).await.unwrap();
     faults.fail_reopens(100);
@@ -147,7 +148,7 @@ async fn a_store_that_is_down_refuses_starts_with_its_error() {
 #[tokio::test]
 async fn after_a_destroy_of_unknown_outcome_whoever_has_the_key_is_served() {
     for kept in [true, false] {
-        let (place, faults) = faulty().await;
+        let (place, faults) = faulty(HOOKS).await;
         let id = place.running("a").await;
         place.call(get("a"), "set", "kept").await.unwrap();
         place.sleep(id).await.unwrap();

@@ -16,6 +16,8 @@ mod report;
 mod script;
 mod session_ends;
 mod session_reopens;
+#[cfg(feature = "faults")]
+mod session_subscriptions;
 mod sessions;
 mod shutdown;
 mod starts;

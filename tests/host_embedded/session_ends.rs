@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use greenroom::core::connections::{ConnId, Event};
 use greenroom::error::ActorSpecifier;
+use greenroom::host::embedded::Address;
 use greenroom::host::embedded::sessions::{Session, SessionClient, SessionEnd};
 use greenroom::time::Duration;
 use parking_lot::Mutex;
@@ -182,4 +183,38 @@ async fn the_end_of_the_host_closes_sessions() {
 
     assert_eq!(client.told()[2], "closed 1011 registry.shut_down");
     assert_eq!(code(call(&session, "echo", "x").await), "connection/not_found");
+}
+
+#[tokio::test]
+async fn a_client_that_connects_while_its_actor_is_destroyed_is_the_next_actors_or_hears_why() {
+    for hibernatable in [false, true] {
+        let place = Place::with(CONNECTED).await;
+        let id = place.running("a").await;
+        place.script.hold("on_before_connect");
+        let (early, first) = connect(&place, or_create("a"), hibernatable);
+        place.until(|| place.script.waiting("on_before_connect") == 1).await;
+        place.script.hold("on_destroy");
+        let destroyed = place.destroy(get("a"));
+        place.until(|| place.script.waiting("on_destroy") == 1).await;
+        let (late, second) = connect(&place, or_create("a"), hibernatable);
+        let (refused, _third) = connect(&place, get("a"), hibernatable);
+        let (lost, _fourth) = connect(&place, Address::Id(id), hibernatable);
+        place.settle().await;
+
+        place.script.release("on_before_connect");
+        place.script.release("on_destroy");
+        assert!(destroyed.await.unwrap());
+
+        for (client, session) in [(&early, &first), (&late, &second)] {
+            call(session, "echo", "x").await.unwrap();
+            assert_eq!(client.told(), ["accepted", "hello \u{fffd}\u{1}"]);
+        }
+        place.until(|| !refused.told().is_empty() && !lost.told().is_empty()).await;
+        assert_eq!(lost.told(), ["refused actor/not_found"]);
+        assert_ne!(place.resolve(get("a")).await.unwrap().id, id);
+        // Without leave to make one it is the next actor's where that was there in time.
+        let is_third = refused.told() != ["refused actor/not_found"];
+        let connections = place.script.newest().connections();
+        assert_eq!(connections.len(), 2 + usize::from(is_third));
+    }
 }

@@ -22,7 +22,7 @@ use crate::store::SocketId;
 #[derive(Clone)]
 pub struct ConnHandle {
     actor: Arc<Actor>,
-    conn: Arc<Conn>,
+    pub(crate) conn: Arc<Conn>,
 }
 
 /// The connection of a single request, which ends with it.
@@ -180,17 +180,25 @@ impl ConnHandle {
     }
 
     /// Asks `onBeforeSubscribe` and adds the name of an event. Says whether the
-    /// connection did not want it before.
+    /// connection did not want it before. Of a hibernatable connection it is stored: that
+    /// is durable when an output may leave that is made behind this.
     ///
     /// # Errors
     ///
-    /// What the hook threw, `actor/callback_timed_out`, or `connection/not_found`.
+    /// What the hook threw, `actor/callback_timed_out`, or `connection/not_found`; for a
+    /// hibernatable connection `actor/stopping` when the last state of this generation is
+    /// on its way, and why the generation broke.
     pub async fn subscribe(&self, event: &str) -> Result<bool> {
         self.actor.subscribe(self, event).await
     }
 
-    /// Takes away the name of an event. Says whether the connection wanted it.
-    pub fn unsubscribe(&self, event: &str) -> bool {
+    /// Takes away the name of an event. Says whether the connection wanted it. Stored as
+    /// [`ConnHandle::subscribe`] is.
+    ///
+    /// # Errors
+    ///
+    /// As there, behind the last state of a generation.
+    pub fn unsubscribe(&self, event: &str) -> Result<bool> {
         self.actor.unsubscribe(&self.conn, event)
     }
 
@@ -263,8 +271,8 @@ impl ConnHandle {
     }
 
     /// Notes that all messages from the client up to this number are handled; stored with
-    /// the next commit, at the latest with the last one before the actor sleeps. A lower
-    /// number than before changes nothing.
+    /// the next commit, at the latest with the last one before the actor sleeps, or 16,384
+    /// messages later. A lower number than before changes nothing.
     ///
     /// Noted before the commit of what the message changed, both are durable together or
     /// not at all; so the gateway forgets a message when its answer has left. Of a

@@ -1,6 +1,11 @@
 //! The numbers of messages from a client: 16 bits, the first one is 1, and after the
 //! largest comes 0.
 
+/// How many messages may be handled before their number is stored: a quarter of all numbers.
+/// With more than half of them behind it, a number that was stored would look like a later
+/// one.
+pub(super) const MAX_UNSTORED: u16 = 16_384;
+
 /// Where a message stands that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::audience::Audience;
 use super::conn::{Conn, ConnId};
 use super::error::ConnectionError;
-use super::message_index::{Arrival, later};
+use super::message_index::{Arrival, MAX_UNSTORED, later};
 use super::pending::{Pending, Urgency};
 use super::{MAX_SUBSCRIBED_BYTES, MAX_SUBSCRIPTIONS};
 use crate::store::{ConnectionOp, RowOp, SocketId, StoredConnection};
@@ -22,6 +22,8 @@ struct Entry {
     subscriptions: BTreeSet<Box<str>>,
     /// The number of the last message from the client that was handled.
     server_index: u16,
+    /// That of them which a commit has taken last.
+    stored_index: u16,
     /// Kept for the gateway, which alone changes it.
     client_index: u16,
 }
@@ -48,6 +50,7 @@ impl Connections {
             accepted: false,
             subscriptions: BTreeSet::new(),
             server_index: 0,
+            stored_index: 0,
             client_index: 0,
             conn,
         };
@@ -61,6 +64,7 @@ impl Connections {
             accepted: true,
             subscriptions: stored.subscriptions.iter().map(|name| name.as_str().into()).collect(),
             server_index: stored.server_index,
+            stored_index: stored.server_index,
             client_index: stored.client_index,
         });
     }
@@ -220,16 +224,18 @@ impl Connections {
     }
 
     /// Notes that all messages up to `index` are handled. An earlier number changes
-    /// nothing.
-    pub(crate) fn acknowledge(&mut self, id: &ConnId, index: u16) -> Result<(), ConnectionError> {
+    /// nothing. Says whether the number has to be stored by now.
+    pub(crate) fn acknowledge(&mut self, id: &ConnId, index: u16) -> Result<bool, ConnectionError> {
         self.arrival(id, index)?;
         let entry = self.entry(id)?;
         let last = later(entry.server_index, index);
-        if last != entry.server_index {
-            entry.server_index = last;
-            self.touch(id, Urgency::Lazy);
+        if last == entry.server_index {
+            return Ok(false);
         }
-        Ok(())
+        entry.server_index = last;
+        let is_far = last.wrapping_sub(entry.stored_index) >= MAX_UNSTORED;
+        self.touch(id, if is_far { Urgency::Urgent } else { Urgency::Lazy });
+        Ok(is_far)
     }
 
     fn entry(&mut self, id: &ConnId) -> Result<&mut Entry, ConnectionError> {
@@ -300,9 +306,10 @@ impl Connections {
     /// nothing is updated.
     pub(crate) fn take_rows(&mut self) -> (Vec<RowOp>, Pending) {
         let pending = self.pending.take();
+        let entries = &mut self.entries;
         let mut ops: Vec<_> = pending
             .updates()
-            .filter_map(|id| self.entries.get(id)?.stored())
+            .filter_map(|id| entries.get_mut(id)?.store())
             .map(|stored| ConnectionOp::Put(Box::new(stored)))
             .collect();
         ops.extend(pending.removals().map(|id| ConnectionOp::Delete(id.as_str().to_owned())));
@@ -321,8 +328,10 @@ impl Entry {
         self.subscriptions.len() < MAX_SUBSCRIPTIONS && bytes + event.len() <= MAX_SUBSCRIBED_BYTES
     }
 
-    /// What is stored of it; `None` for one that does not outlive a sleep.
-    fn stored(&self) -> Option<StoredConnection> {
+    /// What a commit that begins stores of it; `None` for one that does not outlive a
+    /// sleep.
+    fn store(&mut self) -> Option<StoredConnection> {
+        self.stored_index = self.server_index;
         let conn = &self.conn;
         let head = conn.request.as_deref();
         Some(StoredConnection {

@@ -80,6 +80,11 @@ impl Machine {
         self.emit(Output::Flushed(close, Ok(())));
     }
 
+    /// Why nothing of a connection is stored any more.
+    fn saves_no_more(&self) -> Error {
+        self.broken.clone().unwrap_or_else(|| LifecycleError::Stopping.into())
+    }
+
     /// Lets a connection go whose client is not to hear more. After the unlock, since it
     /// drops the peer.
     fn let_go(&mut self, conn: &Arc<Conn>) {
@@ -169,31 +174,42 @@ impl Actor {
             let hook = ConnHook::BeforeSubscribe { event: event.to_owned() };
             self.connection_hook(by, hook, self.config.on_before_connect_timeout).await?;
         }
-        self.step(|machine, now| {
-            let added = machine.connections.table.subscribe(by.id(), event)?;
-            machine.store_connections(now);
-            Ok(added)
-        })
+        self.change_wishes(&by.conn, |table, id| Ok(table.subscribe(id, event)?))
     }
 
     /// See [`ConnHandle::unsubscribe`].
-    pub(crate) fn unsubscribe(self: &Arc<Self>, conn: &Conn, event: &str) -> bool {
+    pub(crate) fn unsubscribe(self: &Arc<Self>, conn: &Conn, event: &str) -> Result<bool> {
+        self.change_wishes(conn, |table, id| Ok(table.unsubscribe(id, event)))
+    }
+
+    /// Changes what a connection wants to hear, and has that stored.
+    fn change_wishes(
+        self: &Arc<Self>,
+        conn: &Conn,
+        change: impl FnOnce(&mut Connections, &ConnId) -> Result<bool>,
+    ) -> Result<bool> {
         self.step(|machine, now| {
-            let removed = machine.connections.table.unsubscribe(&conn.id, event);
+            // Behind the last commit it would be stored by none.
+            if conn.is_hibernatable() && !machine.may_save() {
+                return Err(machine.saves_no_more());
+            }
+            let changed = change(&mut machine.connections.table, &conn.id)?;
             machine.store_connections(now);
-            removed
+            Ok(changed)
         })
     }
 
     /// See [`ConnHandle::acknowledge`].
     pub(crate) fn acknowledge(self: &Arc<Self>, conn: &Conn, index: u16) -> Result<()> {
-        self.step(|machine, _| {
+        self.step(|machine, now| {
             // What is noted behind the last commit would be handled twice.
             if !machine.may_save() {
-                let error = machine.broken.clone();
-                return Err(error.unwrap_or_else(|| LifecycleError::Stopping.into()));
+                return Err(machine.saves_no_more());
             }
-            Ok(machine.connections.table.acknowledge(&conn.id, index)?)
+            if machine.connections.table.acknowledge(&conn.id, index)? {
+                machine.store_connections(now);
+            }
+            Ok(())
         })
     }
 

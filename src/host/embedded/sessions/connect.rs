@@ -73,7 +73,7 @@ impl EmbeddedHost {
         match self.connect_once_open(&address, &request, session).await {
             Ok((conn, live)) => session.joined(Joined { conn, live }, false),
             // It was accepted, and its generation has ended by now.
-            Err(_) if session.is_accepted() => session.state.lock().outlive(),
+            Err(_) if session.is_accepted() => session.outlived(self),
             Err(error) => session.end(SessionEnd::Refused(error)),
         }
         session.pump(false);
@@ -116,8 +116,18 @@ pub(super) fn is_closed_to(live: &ActorContext, error: &Error) -> bool {
 }
 
 impl Shared {
-    fn is_accepted(&self) -> bool {
+    pub(super) fn is_accepted(&self) -> bool {
         self.state.lock().connection.is_some()
+    }
+
+    /// It was accepted by a generation that has ended.
+    fn outlived(self: &Arc<Self>, host: &EmbeddedHost) {
+        self.state.lock().outlive();
+        // The next one may have started before the session was seen to be away.
+        let live = self.actor_id().and_then(|actor| host.live(&Address::Id(actor)));
+        if let Some(live) = live {
+            self.woken(&live);
+        }
     }
 
     /// Notes the actor, and makes the session known to its next generations. `false` when

@@ -9,7 +9,7 @@ use super::state::{Joined, Step};
 use super::{SessionEnd, Shared};
 use crate::core::behavior::{Caller, Reply, call_given_up};
 use crate::core::connections::{Arrival, CloseCode, ConnectionError};
-use crate::core::context::{ActorContext, CallRequest};
+use crate::core::context::{ActorContext, Admission, CallRequest};
 use crate::error::{Error, Result};
 use crate::host::embedded::Address;
 use crate::ids::ActorId;
@@ -146,16 +146,25 @@ impl Shared {
         wanted: bool,
         reply: Reply<()>,
     ) -> Given {
-        if !wanted {
-            joined.conn.unsubscribe(&event);
-            self.note_taken(joined);
-            reply.send(Ok(()));
-            return Given::Taken;
-        }
-        let conn = joined.conn.clone();
+        let (Joined { conn, live }, is_stored) = (joined.clone(), self.socket.is_some());
         let mut subscribing = Box::pin(async move {
-            let added = conn.subscribe(&event).await;
-            (event, added)
+            let changed = async {
+                if wanted {
+                    conn.subscribe(&event).await?
+                } else {
+                    conn.unsubscribe(&event)?
+                };
+                if is_stored {
+                    // What comes next is given when no crash can undo this any more: what
+                    // was undone is given again, and has to come before it (invariant 1).
+                    let (told, stored) = Reply::channel();
+                    live.output_may_leave(told);
+                    stored.await?;
+                }
+                Ok(())
+            };
+            let changed = changed.await;
+            (Message::Subscribe { event, wanted, reply }, changed)
         });
         let Some(host) = self.host.upgrade() else { return Given::Taken };
         let first = {
@@ -163,14 +172,14 @@ impl Shared {
             let _entered = host.runtime.spawner().handle().enter();
             (&mut subscribing).now_or_never()
         };
-        // Without a hook it has happened by then.
-        if let Some((event, added)) = first {
-            return self.subscribed(joined, event, added, reply);
+        // Without a hook and a commit it has happened by then.
+        if let Some((message, changed)) = first {
+            return self.subscribed(joined, message, changed);
         }
         let (session, joined) = (Arc::clone(self), joined.clone());
         host.runtime.spawner().spawn("subscription", async move {
-            let (event, added) = subscribing.await;
-            if let Given::Back(message) = session.subscribed(&joined, event, added, reply) {
+            let (message, changed) = subscribing.await;
+            if let Given::Back(message) = session.subscribed(&joined, message, changed) {
                 let left = session.state.lock().give_back(&joined, message);
                 if let Some(message) = left {
                     message.refuse(super::message::over(Some(joined.conn.id())));
@@ -181,24 +190,23 @@ impl Shared {
         Given::Pending
     }
 
-    fn subscribed(
-        &self,
-        joined: &Joined,
-        event: String,
-        added: Result<bool>,
-        reply: Reply<()>,
-    ) -> Given {
-        if added.is_err() && self.socket.is_some() && !self.takes_work(&joined.live) {
-            // Cut off by the end of the generation: to subscribe again does no harm.
-            return Given::Back(Message::Subscribe { event, wanted: true, reply });
+    fn subscribed(&self, joined: &Joined, message: Message, changed: Result<()>) -> Given {
+        if changed.is_err() && self.socket.is_some() && !self.takes_work(&joined.live) {
+            // Cut off by the end of the generation: to ask for it again does no harm.
+            return Given::Back(message);
         }
         self.note_taken(joined);
-        reply.send(added.map(drop));
+        match (message, changed) {
+            (Message::Subscribe { reply, .. }, Ok(())) => joined.live.output_may_leave(reply),
+            (message, Err(error)) => message.refuse(error),
+            (_, Ok(())) => {}
+        }
         Given::Taken
     }
 
     fn takes_work(&self, live: &ActorContext) -> bool {
-        !live.aborted() && self.host.upgrade().is_some_and(|host| host.lives(live))
+        let is_open = !live.aborted() && live.admission() == Admission::Open;
+        is_open && self.host.upgrade().is_some_and(|host| host.lives(live))
     }
 
     /// Numbers a message that was taken.
@@ -223,7 +231,7 @@ impl Shared {
     }
 
     /// The actor lives. Mostly the session is joined by then.
-    fn woken(self: &Arc<Self>, live: &ActorContext) {
+    pub(super) fn woken(self: &Arc<Self>, live: &ActorContext) {
         let is_away = self.state.lock().woken(live);
         if is_away {
             self.rejoin(live);
@@ -246,12 +254,12 @@ impl Shared {
     pub(super) fn rejoin(self: &Arc<Self>, live: &ActorContext) {
         let Some(socket) = self.socket else { return };
         let found = live.connection_of(socket).and_then(|conn| {
-            let taken = self.state.lock().taken;
-            if taken != 0 {
+            let taken = self.state.lock().last_taken();
+            if let Some(taken) = taken {
                 // Of a generation that broke the number may be older (invariant 3).
                 conn.acknowledge(taken)?;
             }
-            Ok((conn.arrival(taken.wrapping_add(1))?, conn))
+            Ok((conn.arrival(taken.unwrap_or_default().wrapping_add(1))?, conn))
         });
         match found {
             Ok((Arrival::Next, conn)) => {

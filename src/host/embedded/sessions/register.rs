@@ -49,8 +49,8 @@ impl Register {
     /// A generation has started.
     pub(in super::super) fn started(&self, live: &ActorContext) {
         for session in self.of(live.actor_id()) {
-            let is_restored = session.state.lock().is_restored_in(live);
-            if is_restored {
+            let looks = session.state.lock().looks_in(live);
+            if looks {
                 session.rejoin(live);
                 session.pump(false);
             }
@@ -64,9 +64,10 @@ impl Register {
         }
     }
 
-    /// An actor is gone. Where it lived its clients know.
+    /// An actor is gone. Where it lived its clients know; one that it did not accept goes on
+    /// to the next actor of the key, if it may.
     pub(in super::super) fn destroyed(&self, actor: ActorId) {
-        for session in self.of(actor) {
+        for session in self.of(actor).into_iter().filter(|session| session.is_accepted()) {
             session.end(SessionEnd::Closed {
                 code: CloseCode::NORMAL,
                 reason: "actor.destroying".to_owned(),

@@ -65,7 +65,7 @@ pub(super) struct State {
     /// The client has gone: [`Message::Gone`] is the last that waits.
     gone: bool,
     /// The number of the message that was taken last.
-    pub(super) taken: u16,
+    taken: u16,
     /// There was one: the number comes to 0 again.
     has_taken: bool,
 }
@@ -91,6 +91,11 @@ impl State {
         self.has_taken = true;
         self.taken = self.taken.wrapping_add(1);
         self.taken
+    }
+
+    /// The number of the message that was taken last, if there was one.
+    pub(super) fn last_taken(&self) -> Option<u16> {
+        self.has_taken.then_some(self.taken)
     }
 
     pub(super) fn waiting_len(&self) -> usize {
@@ -268,8 +273,12 @@ impl State {
         Some(std::mem::replace(&mut self.stage, Stage::Away))
     }
 
-    /// The generation that it is restored in, if it is this one.
-    pub(super) fn is_restored_in(&self, live: &ActorContext) -> bool {
+    /// A generation has started. Whether the session is to look for its connection there:
+    /// also where the start did not find it, so that the client hears that it is lost.
+    pub(super) fn looks_in(&mut self, live: &ActorContext) -> bool {
+        if matches!(self.stage, Stage::Away) {
+            self.stage = Stage::Restoring(live.clone());
+        }
         matches!(&self.stage, Stage::Restoring(is) if is.same_generation(live))
     }
 
@@ -332,5 +341,17 @@ mod tests {
             let expected = ["told", "first", "second"];
             assert_eq!(order, expected[usize::from(!told)..]);
         }
+    }
+
+    #[test]
+    fn the_number_of_the_last_message_is_known_also_where_it_comes_to_0_again() {
+        let mut state = State::new();
+        assert_eq!(state.last_taken(), None);
+
+        for _ in 0..=u16::MAX {
+            state.note_taken();
+        }
+
+        assert_eq!(state.last_taken(), Some(0));
     }
 }
