@@ -9,11 +9,12 @@
 //! 3. Who writes is ahead of the socket by [`AHEAD`] pieces at most, and waits then.
 //! 4. A body that comes in pieces is at most [`MAX_BODY`] bytes long, and no piece is waited
 //!    for longer than a whole body of the usual way.
+//! 5. An exchange ends with the environment whose author's side reads or writes it.
 
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
 
 use axum::body::Body;
@@ -25,6 +26,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::GatewayError;
+use crate::host::embedded::EnvironmentId;
 use crate::time::{Clock, Duration};
 
 /// Pieces that are written and not sent.
@@ -53,6 +55,8 @@ pub struct Exchange {
     outgoing: Mutex<Option<mpsc::Sender<Piece>>>,
     /// Nobody reads the answer any more, or it has ended.
     gone: CancellationToken,
+    /// Where the author's side is that reads and writes; set when it first does.
+    environment: OnceLock<EnvironmentId>,
 }
 
 /// A body that comes in pieces.
@@ -88,6 +92,7 @@ impl Exchange {
             unwanted: CancellationToken::new(),
             outgoing: Mutex::new(Some(outgoing)),
             gone: CancellationToken::new(),
+            environment: OnceLock::new(),
         });
         let gone = exchange.gone.clone().drop_guard();
         let number = exchange.number;
@@ -98,6 +103,29 @@ impl Exchange {
     /// The one of a number, while there is one.
     pub fn find(number: u64) -> Option<Arc<Self>> {
         OPEN.lock().as_ref()?.get(&number)?.upgrade()
+    }
+
+    /// [`Exchange::find`] for the author's side in `environment`, with which it ends.
+    pub fn find_for(number: u64, environment: EnvironmentId) -> Option<Arc<Self>> {
+        let found = Self::find(number)?;
+        found.environment.get_or_init(|| environment);
+        Some(found)
+    }
+
+    /// Breaks off what an environment has read and written: nobody goes on with it
+    /// (invariant 5).
+    pub fn environment_gone(environment: EnvironmentId) {
+        let open: Vec<_> = match OPEN.lock().as_ref() {
+            Some(open) => open.values().filter_map(Weak::upgrade).collect(),
+            None => return,
+        };
+        // Dropped after the unlock, since the last handle takes itself out.
+        for exchange in open {
+            if exchange.environment.get() == Some(&environment) {
+                exchange.cancel();
+                exchange.fail();
+            }
+        }
     }
 
     /// Its number.
@@ -349,6 +377,26 @@ mod tests {
 
         assert_ready!(gone.poll());
         assert_eq!(now(exchange.write("y".into())), Err(GatewayError::AnswerEnded));
+    }
+
+    #[test]
+    fn an_answer_ends_with_the_environment_that_writes_it_and_no_other_does() {
+        let (here, there) = (EnvironmentId(9_000_001), EnvironmentId(9_000_002));
+        let (exchange, pieces) = begin(coming(vec![1]));
+        let (other, rest) = begin(None);
+        for (exchange, environment) in [(&exchange, here), (&other, there)] {
+            let number = exchange.number();
+            assert!(Exchange::find_for(number, environment).is_some());
+            now(exchange.write("a".into())).unwrap();
+        }
+
+        Exchange::environment_gone(here);
+        now(other.end()).unwrap();
+
+        assert_eq!(now(exchange.read()), Err(GatewayError::BodyUnwanted));
+        assert_eq!(now(exchange.write("b".into())), Err(GatewayError::AnswerEnded));
+        assert!(now(pieces.into_body(exchange, ()).collect()).is_err());
+        assert_eq!(now(rest.into_body(other, ()).collect()).unwrap().to_bytes(), "a");
     }
 
     #[test]

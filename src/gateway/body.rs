@@ -1,8 +1,15 @@
-//! The body of a request, up to a length and within a time.
+//! The body of a request, up to a length and within a time, and the end of one of an answer
+//! that no connection of ours carries.
 
-use axum::body::{Body, HttpBody as _};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
+use hyper::body::{Frame, SizeHint};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::error::GatewayError;
 use crate::time::{Clock, Duration};
@@ -64,6 +71,45 @@ async fn read_all(mut body: Body, limit: usize) -> Result<Read, GatewayError> {
     Ok(if length > limit { Read::TooLong(length) } else { Read::Whole(whole.freeze()) })
 }
 
+/// The body of an answer that somebody else sends: counted among what is open until it has
+/// been read or is dropped, and cut off with that.
+pub(super) struct Tracked {
+    body: Body,
+    /// Boxed, since it may not move once it is waited for.
+    cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
+    _open: TaskTrackerToken,
+}
+
+impl Tracked {
+    pub(super) fn new(body: Body, cut_off: CancellationToken, open: TaskTrackerToken) -> Self {
+        Self { body, cut_off: Box::pin(cut_off.cancelled_owned()), _open: open }
+    }
+}
+
+impl HttpBody for Tracked {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        if frame.is_pending() && self.cut_off.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Some(Err(axum::Error::new(GatewayError::AnswerBroken))));
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -100,6 +146,28 @@ mod tests {
         let endless = vec![DRAINED / 2; 100];
 
         assert_eq!(read_now(pieces(endless), 3), Read::TooLong(DRAINED / 2 * 3));
+    }
+
+    #[test]
+    fn an_answer_counts_as_open_until_it_is_read_and_is_cut_off_where_nothing_comes() {
+        let (open, cut_off) = (tokio_util::task::TaskTracker::new(), CancellationToken::new());
+        let tracked = |body| Tracked::new(body, cut_off.clone(), open.token());
+        let whole = tracked(Body::from("abc"));
+        assert_eq!(whole.size_hint().exact(), Some(3));
+        let endless = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+        let mut endless = tracked(endless);
+        let mut reading = task::spawn(endless.frame());
+        assert_pending!(reading.poll());
+
+        assert_eq!(whole.collect().now_or_never().unwrap().unwrap().to_bytes(), "abc");
+        assert_eq!(open.len(), 1);
+        cut_off.cancel();
+
+        assert!(reading.is_woken());
+        assert!(assert_ready!(reading.poll()).unwrap().is_err());
+        drop(reading);
+        drop(endless);
+        assert!(open.is_empty());
     }
 
     #[test]

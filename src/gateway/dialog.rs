@@ -80,6 +80,16 @@ pub(super) trait Dialog {
     }
 }
 
+/// Has nobody write to a socket any more whose task is over, be it cut off: what still runs
+/// for its client holds the way to it.
+struct Shut<T: Weighty>(Arc<Outbox<T>>);
+
+impl<T: Weighty> Drop for Shut<T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// The task of a socket.
 pub(super) struct Driver<D: Dialog> {
     dialog: D,
@@ -122,7 +132,9 @@ impl<D: Dialog> Driver<D> {
         mut socket: WebSocket,
         closing: CancellationToken,
     ) -> impl Future<Output = ()> {
+        let shut = Shut(Arc::clone(self.dialog.outbox()));
         async move {
+            let _shut = shut;
             let over = {
                 let mut closed = pin!(closing.cancelled());
                 std::future::poll_fn(|cx| {

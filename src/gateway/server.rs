@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::{Router, middleware};
 use hyper::server::conn::http1;
@@ -18,6 +20,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::answer::empty;
+use super::body::Tracked;
 use super::error::GatewayError;
 use super::options::GatewayOptions;
 use super::socket::Impatient;
@@ -128,14 +132,25 @@ impl Gateway {
         (shared.clock().clone(), shared.options.bounds.body_timeout)
     }
 
-    /// Answers a request of somebody else's server; dropping the future gives it up.
+    /// Answers a request of somebody else's server; dropping the future gives it up. It
+    /// lasts until the body of the answer has ended, and is cut off as a connection is.
     pub fn answer(&self, request: Request) -> impl Future<Output = Response> + Send + use<> {
-        let door = self.door.clone();
+        let (door, open) = (self.door.clone(), self.door.tasks.token());
         async move {
-            // As a connection waits to be accepted. It is never closed, so there is a place.
-            let _place = Arc::clone(&door.places).acquire_owned().await;
-            let answered = TowerToHyperService::new(door.router).call(request).await;
-            answered.unwrap_or_else(|never| match never {})
+            let cut_off = door.cut_off.clone();
+            let answered = async {
+                // As a connection waits to be accepted. It is never closed, so there is one.
+                let _place = Arc::clone(&door.places).acquire_owned().await;
+                let answered = TowerToHyperService::new(door.router).call(request).await;
+                answered.unwrap_or_else(|never| match never {})
+            };
+            tokio::select! {
+                biased;
+                () = cut_off.cancelled() => empty(StatusCode::SERVICE_UNAVAILABLE),
+                response = answered => {
+                    response.map(|body| Body::new(Tracked::new(body, cut_off.clone(), open)))
+                }
+            }
         }
     }
 

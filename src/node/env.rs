@@ -32,6 +32,8 @@ use crate::core::actor::WorkRegion;
 use crate::core::behavior::{Reply, StateDelta};
 use crate::core::connections::ConnHandle;
 use crate::core::context::ActorContext;
+use crate::gateway::Exchange;
+use crate::host::embedded::EnvironmentId;
 use crate::host::embedded::sessions::Session;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -342,6 +344,7 @@ fn end(hub: &Arc<Hub>) {
     let environment = hub.environment();
     host::environment_gone(environment);
     application::environment_gone(environment);
+    Exchange::environment_gone(EnvironmentId(environment));
     foreign::environment_gone(environment);
     trial::end_trials(environment);
     for job in queued {

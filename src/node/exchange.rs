@@ -16,13 +16,15 @@ use super::error::thrown;
 use super::guard::trip;
 use crate::error::Result;
 use crate::gateway::{Exchange, GatewayError};
+use crate::host::embedded::EnvironmentId;
 
 /// Settles `ticket` with the next piece of what the client sends, or with null at its end.
 #[napi(catch_unwind)]
 pub fn exchange_read(env: &Env, environment: f64, exchange: f64, ticket: f64) -> napi::Result<()> {
     trip();
     let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
-    settle_with(&hub, ticket, async move { Ok(find(exchange)?.read().await?) });
+    let exchange = find(environment, exchange);
+    settle_with(&hub, ticket, async move { Ok(exchange?.read().await?) });
     Ok(())
 }
 
@@ -37,9 +39,9 @@ pub fn exchange_write(
 ) -> napi::Result<()> {
     trip();
     let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
-    let bytes = Bytes::copy_from_slice(&bytes);
+    let (bytes, exchange) = (Bytes::copy_from_slice(&bytes), find(environment, exchange));
     settle_with(&hub, ticket, async move {
-        find(exchange)?.write(bytes).await?;
+        exchange?.write(bytes).await?;
         Ok(None)
     });
     Ok(())
@@ -50,8 +52,9 @@ pub fn exchange_write(
 pub fn exchange_end(env: &Env, environment: f64, exchange: f64, ticket: f64) -> napi::Result<()> {
     trip();
     let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
+    let exchange = find(environment, exchange);
     settle_with(&hub, ticket, async move {
-        find(exchange)?.end().await?;
+        exchange?.end().await?;
         Ok(None)
     });
     Ok(())
@@ -68,7 +71,7 @@ pub fn exchange_closed(
     trip();
     let hub = env::open_hub(environment).map_err(|error| thrown(env, error))?;
     // Not kept meanwhile, since it is to end with its request.
-    let closed = Exchange::find(number(exchange)).map(|exchange| exchange.gone());
+    let closed = find(environment, exchange).ok().map(|exchange| exchange.gone());
     settle_with(&hub, ticket, async move {
         if let Some(closed) = closed {
             closed.await;
@@ -90,6 +93,9 @@ pub fn exchange_cancel(exchange: f64, reads: bool) {
     }
 }
 
-fn find(exchange: f64) -> Result<Arc<Exchange>> {
-    Ok(Exchange::find(number(exchange)).ok_or(GatewayError::AnswerEnded)?)
+/// Found at once, so that the exchange is known to be this environment's from then on.
+fn find(environment: f64, exchange: f64) -> Result<Arc<Exchange>> {
+    let environment = EnvironmentId(number(environment));
+    let found = Exchange::find_for(number(exchange), environment);
+    Ok(found.ok_or(GatewayError::AnswerEnded)?)
 }

@@ -5,7 +5,9 @@
 //! 1. A gateway ends with the last opening of a host through which it was asked for: before
 //!    the actors of the host come to rest, while their answers still leave.
 //! 2. Who asks for the same once more, on an address of its own choice, joins the gateway
-//!    that is there: a module that is evaluated anew asks for what it asked for before.
+//!    that is there: a module that is evaluated anew asks for what it asked for before. Not
+//!    where an application of another environment answers: numbers of applications mean
+//!    something in their own only.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -24,7 +26,7 @@ use super::host::Opened;
 use super::runtime;
 use crate::error::Result;
 use crate::gateway::{Gateway, GatewayOptions, Token};
-use crate::host::embedded::HostError;
+use crate::host::embedded::{EnvironmentId, HostError};
 use crate::protocol::Disclosure;
 use crate::time::Duration;
 
@@ -38,6 +40,7 @@ struct Listening {
     opening: u64,
     /// The host, whoever opened it.
     home: u64,
+    environment: EnvironmentId,
     asked: ListenArgs,
     gateway: Arc<Gateway>,
 }
@@ -107,10 +110,12 @@ pub(super) fn listen(opened: &Opened, opening: u64, asked: ListenArgs) -> Result
         let application = NodeApplication::new(Arc::clone(&opened.hub), number);
         options.application = Some(Arc::new(application));
     }
+    let environment = opened.environment();
     let mut listening = LISTENING.lock();
-    let joined = listening
-        .iter()
-        .find(|other| other.home == opened.home && other.asked == asked && asked.port != 0);
+    let joined = listening.iter().find(|other| {
+        let answers_here = asked.application.is_none() || other.environment == environment;
+        other.home == opened.home && other.asked == asked && asked.port != 0 && answers_here
+    });
     let gateway = match joined {
         Some(other) => Arc::clone(&other.gateway),
         None => {
@@ -122,7 +127,7 @@ pub(super) fn listen(opened: &Opened, opening: u64, asked: ListenArgs) -> Result
         }
     };
     let (id, address) = (next_number(), gateway.address());
-    listening.push(Listening { id, opening, home: opened.home, asked, gateway });
+    listening.push(Listening { id, opening, home: opened.home, environment, asked, gateway });
     let (ip, port) = (address.map(|at| at.ip().to_string()), address.map(|at| at.port()));
     Ok(json!({ "listener": id, "host": ip, "port": port }))
 }

@@ -1,10 +1,16 @@
 //! The end of a gateway.
 
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use greenroom::gateway::{ForeignRequest, Gateway, GatewayOptions};
+use greenroom::protocol::Encoding;
 use tokio::net::TcpStream;
 
 use crate::client::request;
-use crate::fixture::{Front, SECOND, action_uri};
-use crate::place::within;
+use crate::fixture::{Front, SECOND, action_uri, spawner};
+use crate::place::{Place, within};
+use crate::socket::{Socket, number_args};
 
 #[tokio::test]
 async fn an_open_request_is_answered_and_its_connection_closed() {
@@ -119,4 +125,54 @@ async fn a_host_that_shuts_down_answers_what_is_open_and_what_comes() {
     assert_eq!(client.response().await.fault().0, 503);
     let late = front.call("echo", "{}").await;
     assert_eq!(late.fault(), (503, "registry.shut_down".into()));
+}
+
+#[tokio::test]
+async fn a_socket_that_is_cut_off_is_closed_also_while_a_call_over_it_runs() {
+    let front = crate::sockets::front().await;
+    let mut socket = Socket::connected(&front, Encoding::Json).await;
+    front.script().hold("hold");
+    socket.next().await;
+    socket.request(7, "hold", number_args(1)).await;
+    front.place.until(|| front.script().waiting("hold") == 1).await;
+
+    drop(front.gateway);
+
+    // Otherwise it stays open for as long as the call holds the way to it.
+    assert!(matches!(within(socket.stream.next()).await, Some(Err(_)) | None));
+    front.place.script.release("hold");
+    front.place.until(|| front.place.script.newest().connections().is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_request_of_somebody_elses_server_is_waited_for_and_then_cut_off() {
+    for passes in [false, true] {
+        let place = Place::new().await;
+        let options = GatewayOptions::default();
+        let gateway = Gateway::inside(Arc::clone(&place.host), options, spawner(&place.host));
+        place.script.hold("hold");
+        let uri = action_uri("hold");
+        let headers = vec![("host".to_owned(), "localhost".to_owned())];
+        let request = ForeignRequest { method: "POST".to_owned(), uri, headers };
+        let (_exchange, answer) = gateway.ask(&request, Some(b"{}"[..].into())).unwrap();
+        let stop = async {
+            place.until(|| place.script.waiting("hold") == 1).await;
+            let goes_on = async {
+                place.settle().await;
+                if passes {
+                    place.clock.advance(10 * SECOND);
+                } else {
+                    place.script.release("hold");
+                }
+            };
+            futures::join!(within(gateway.stop(10 * SECOND)), goes_on);
+        };
+
+        let (answer, ()) = futures::join!(within(answer), stop);
+
+        let answer = answer.unwrap();
+        let head = String::from_utf8_lossy(&answer).into_owned();
+        let status = if passes { r#""status":503"# } else { r#""status":200"# };
+        assert!(head.contains(status), "{head}");
+    }
 }
