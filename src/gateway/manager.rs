@@ -13,6 +13,7 @@ use super::Shared;
 use super::actor::{actor_id, row};
 use super::answer::{Answer, Failure, json};
 use super::body::{Read, read};
+use super::metrics;
 use super::options::MAX_CREATE_BODY;
 use crate::core::behavior::Reply;
 use crate::error::Error;
@@ -40,6 +41,7 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
     Router::new()
         .route("/health", get(health))
         .route("/metadata", get(metadata))
+        .route("/metrics", get(metrics::metrics))
         .route("/actors", get(list).put(get_or_create).post(create))
         .route("/actors/names", get(names))
         .route("/actors/{id}", delete(destroy))
@@ -50,7 +52,7 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
 
 /// Whether a path is one of its own.
 pub(super) fn has(path: &str) -> bool {
-    matches!(path, "/health" | "/metadata" | "/actors") || path.starts_with("/actors/")
+    matches!(path, "/health" | "/metadata" | "/metrics" | "/actors") || path.starts_with("/actors/")
 }
 
 /// Whether a call is for those who manage actors, rather than for their clients, who find

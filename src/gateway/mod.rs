@@ -58,6 +58,7 @@ mod front;
 mod head;
 mod limits;
 mod manager;
+mod metrics;
 mod options;
 mod outbox;
 mod public;

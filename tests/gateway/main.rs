@@ -8,6 +8,7 @@ mod doors;
 mod fixture;
 mod hooks;
 mod manager;
+mod metrics;
 #[allow(dead_code, reason = "each test file uses a part of it")]
 #[path = "../host_embedded/place.rs"]
 mod place;

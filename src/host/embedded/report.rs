@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::calls::Address;
+use super::entry;
 use super::waiter::Want;
 use super::{EmbeddedHost, EnvironmentId};
 use crate::core::actor::activity::Hold;
@@ -11,7 +12,7 @@ use crate::core::behavior::Reply;
 use crate::core::config::ActorConfig;
 use crate::error::Error;
 use crate::ids::{ActorId, ActorName, Generation};
-use crate::store::{ActorNumber, ActorRow, ListFilter};
+use crate::store::{ActorNumber, ActorRow, ListFilter, StoreStats};
 
 /// An actor in a list.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,6 +134,22 @@ impl EmbeddedHost {
             Address::Id(id) => Address::Id(id),
         };
         self.submit(address, EnvironmentId(0), Want::Destroy(reply));
+    }
+
+    /// How many actors do not sleep, by what they are at.
+    pub fn busy_by_state(&self) -> BTreeMap<&'static str, usize> {
+        let mut counts = BTreeMap::from(entry::BUSY.map(|state| (state, 0)));
+        for entry in self.state.lock().table.iter() {
+            if let Some(count) = entry.busy().and_then(|state| counts.get_mut(state)) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    /// What the store has done since it was opened.
+    pub fn store_stats(&self) -> StoreStats {
+        self.store.stats()
     }
 
     /// How many sleeping actors the host remembers at this moment.

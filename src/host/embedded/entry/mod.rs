@@ -50,6 +50,9 @@ pub(super) struct Entry<L, C> {
     pumped: bool,
 }
 
+/// What an actor is at that does not sleep, for those who count.
+pub(super) const BUSY: [&str; 4] = ["starting", "running", "stopping", "destroying"];
+
 /// Where an actor is in its life.
 #[derive(Debug)]
 enum State<L> {
@@ -142,6 +145,18 @@ impl<L: Live, C> Entry<L, C> {
     /// Whether nothing lives and nobody waits: the entry may be forgotten.
     pub(super) fn is_at_rest(&self) -> bool {
         matches!(self.state, State::Asleep) && self.waiting.is_empty() && !self.pumped
+    }
+
+    /// What it is at, one of [`BUSY`]; `None` while it sleeps or is gone.
+    pub(super) fn busy(&self) -> Option<&'static str> {
+        let [starting, running, stopping, destroying] = BUSY;
+        match &self.state {
+            State::Asleep | State::Gone => None,
+            State::Opening | State::Starting(_) => Some(starting),
+            State::Running(_) => Some(running),
+            State::Closing(_) => Some(stopping),
+            State::Condemned(_) | State::Deleting => Some(destroying),
+        }
     }
 
     /// Somebody comes.
