@@ -14,23 +14,25 @@ use super::Shared;
 use super::answer::{Answer, body};
 use crate::metrics::Metrics;
 
+/// Why writing cannot fail.
+const ANY_TEXT: &str = "a string takes any text";
+
 /// Text that grows by one metric at a time.
 struct Page(String);
 
 impl Page {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
-        // A string takes any text.
-        drop(writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}"));
+        writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}").expect(ANY_TEXT);
     }
 
     fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
         self.head(name, "gauge", help);
-        drop(writeln!(self.0, "{name} {value}"));
+        writeln!(self.0, "{name} {value}").expect(ANY_TEXT);
     }
 
     fn counter(&mut self, name: &str, help: &str, value: u64) {
         self.head(name, "counter", help);
-        drop(writeln!(self.0, "{name} {value}"));
+        writeln!(self.0, "{name} {value}").expect(ANY_TEXT);
     }
 }
 
@@ -40,7 +42,7 @@ pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> Answer {
     let mut page = Page(host.runtime().metrics().encode());
     page.head("greenroom_actors", "gauge", "Actors that do not sleep, by state");
     for (state, count) in host.busy_by_state() {
-        drop(writeln!(page.0, "greenroom_actors{{state=\"{state}\"}} {count}"));
+        writeln!(page.0, "greenroom_actors{{state=\"{state}\"}} {count}").expect(ANY_TEXT);
     }
     let bounds = &shared.options.bounds;
     let sessions = host.session_count();
