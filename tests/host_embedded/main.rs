@@ -17,6 +17,8 @@ mod script;
 mod session_ends;
 mod session_reopens;
 #[cfg(feature = "faults")]
+mod session_storm;
+#[cfg(feature = "faults")]
 mod session_subscriptions;
 mod sessions;
 mod shutdown;

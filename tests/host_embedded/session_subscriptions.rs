@@ -10,7 +10,7 @@ use crate::place::{code, get, or_create, within};
 use crate::sessions::{CONNECTED, call, connected, refusal, sleep};
 
 /// Asks to hear events of a name, or no more.
-fn wish(
+pub fn wish(
     session: &Session,
     event: &str,
     wanted: bool,
