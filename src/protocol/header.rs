@@ -1,5 +1,7 @@
 //! The headers of HTTP calls, in lower case, and what they hold (§4.2, §6.4).
 
+use std::borrow::Cow;
+
 use super::{ActorBody, Payload, ProtocolError};
 
 /// The encoding of the bodies; see [`Encoding::of_header`](super::Encoding::of_header).
@@ -30,11 +32,19 @@ pub const ORIGINAL_URL: &str = "x-rivet-internal-original-request-url";
 /// The parameters of the connection that a call is, from the value of [`PARAMS`]; `null`
 /// if there is none (§4.2).
 ///
+/// What is no UTF-8 is Latin-1: `fetch` writes each character of a header as one byte, so the
+/// `é` of a client that does not escape it comes as `E9`.
+///
 /// # Errors
 ///
 /// Those of [`Payload::from_json`].
 pub fn params(value: Option<&[u8]>) -> Result<Payload, ProtocolError> {
-    value.map_or_else(|| Ok(Payload::null()), Payload::from_json)
+    let Some(value) = value else { return Ok(Payload::null()) };
+    let json = match std::str::from_utf8(value) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => value.iter().copied().map(char::from).collect(),
+    };
+    Payload::from_json(json.as_bytes())
 }
 
 /// The headers of every response of an actor (§4.2). A key that no header can hold is
@@ -64,6 +74,13 @@ mod tests {
         for bad in [&b""[..], b"{", b"\xff", b"%7B%7D"] {
             assert!(matches!(params(Some(bad)), Err(ProtocolError::NotJson { .. })), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn parameters_that_are_no_utf_8_are_latin_1() {
+        let utf_8 = params(Some(r#""Zoë""#.as_bytes()));
+        assert_eq!(params(Some(b"\"Zo\xeb\"")), utf_8);
+        assert_eq!(utf_8.unwrap().cbor()[..], b"\x64Zo\xc3\xab"[..]);
     }
 
     /// §4.2.
