@@ -1,4 +1,4 @@
-// npm test [-- --only rust,js,lint,docs] [-- --verbose]: everything that must hold before a merge.
+// npm test [-- --only lint,rust,js,clients,docs] [-- --verbose]: everything that must hold before a merge.
 //
 // 1. Every check runs even when an earlier one failed, except what cannot run without it.
 // 2. The exit code is 0 only if no check failed. A check that a tool is missing for is skipped
@@ -7,12 +7,13 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { GENERATED, install, native, typescript } from "./lib/build.mjs";
+import { clients } from "./lib/clients.mjs";
 import { command, compile, examples, LASTING, QUICK } from "./lib/examples.mjs";
 import { filesUnder } from "./lib/fresh.mjs";
 import { inRoot, ROOT, tool, versionOf } from "./lib/paths.mjs";
 import { execute, StepFailed, Steps } from "./lib/steps.mjs";
 
-const GROUPS = ["lint", "rust", "js", "docs"];
+const GROUPS = ["lint", "rust", "js", "clients", "docs"];
 const MINUTE_MS = 60_000;
 /** No test, and no file of tests, takes so long; one that does has its name in the output. */
 const TEST_TIMEOUT = `--test-timeout=${5 * MINUTE_MS}`;
@@ -129,10 +130,11 @@ if (has("lint")) {
   await rustLint();
 }
 if (has("rust")) await rustTests();
-if (has("js") || has("docs")) {
+if (has("js") || has("clients") || has("docs")) {
   const built = installed && (await addon()) && (await typescript(steps));
   if (!built) steps.skip("JavaScript tests, examples, samples", "the build failed", "not run");
   if (built && has("js")) await jsTests();
+  if (built && has("clients")) await clients(steps, verbose);
   if (built && has("docs"))
     await check("code in README and docs", script("samples.mjs"), { closing: /./ });
   if (built && has("js")) await check("publint", [...tool("publint", "publint"), "--strict"]);

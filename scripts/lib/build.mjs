@@ -42,18 +42,19 @@ function nodeIsRecentEnough() {
 const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
 
 /**
- * Whether node_modules holds exactly what the lock names. npm leaves a record of what it
- * installed; an optional package may be missing, since most are made for other platforms.
+ * Whether node_modules of a folder holds exactly what its lock names. npm leaves a record of what
+ * it installed; an optional package may be missing, since most are made for other platforms.
  */
-function isInstalled() {
-  const record = inRoot("node_modules", ".package-lock.json");
+function isInstalled(folder) {
+  const record = path.join(folder, "node_modules", ".package-lock.json");
   if (!existsSync(record)) return false;
-  const { "": _root, ...wanted } = readJson(inRoot("package-lock.json")).packages;
+  const lock = readJson(path.join(folder, "package-lock.json"));
+  const { "": _root, ...wanted } = lock.packages;
   const installed = readJson(record).packages;
   const asWanted = ([where, entry]) => {
     const found = installed[where];
     if (!found) return entry.optional === true;
-    return found.integrity === entry.integrity && existsSync(inRoot(where));
+    return found.integrity === entry.integrity && existsSync(path.join(folder, where));
   };
   return (
     Object.entries(wanted).every(asWanted) && Object.keys(installed).every((it) => it in wanted)
@@ -68,10 +69,16 @@ export function install(steps) {
         `Node.js ${NODE_AT_LEAST.join(".")} or newer is needed, this is ${process.version}`,
       );
     }
-    if (isInstalled()) return UP_TO_DATE;
-    await execute([...npm(), "ci", "--no-audit", "--no-fund"], { cwd: ROOT, progress });
-    return "npm ci";
+    return installIn(ROOT, [], progress);
   });
+}
+
+/** Installs the npm packages of the lock of a folder, with more arguments for npm. */
+export async function installIn(folder, more, progress) {
+  if (isInstalled(folder)) return UP_TO_DATE;
+  const command = [...npm(), "ci", "--no-audit", "--no-fund", ...more];
+  await execute(command, { cwd: folder, progress });
+  return "npm ci";
 }
 
 const nativeOutputs = () => [

@@ -1,0 +1,128 @@
+// What the tests share: the server as a process of its own, clients, and a wire that can be cut.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+import { createClient } from "rivetkit/client";
+
+export const ENCODINGS = ["json", "cbor", "bare"];
+
+/** The server runs under the Node.js that the repository is tested with, the clients need a newer one. */
+const NODE = process.env.GREENROOM_NODE ?? process.execPath;
+const LIMIT_MS = 20_000;
+
+/** Starts the server, which wants a token where one is given; `close` ends it. */
+export async function startServer(...token) {
+  const program = fileURLToPath(new URL("server.mjs", import.meta.url));
+  const child = spawn(NODE, [program, ...token], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const exit = once(child, "exit");
+  const line = once(createInterface(child.stdout), "line");
+  const [url] = await Promise.race([line, exit.then(([code]) => [`exit code ${code}`])]);
+  if (!url.startsWith("http://")) throw new Error(`the server did not start: ${url}`);
+  const clients = new Set();
+  return {
+    url,
+    /** A client, disposed with the server. `options` as of `createClient`. */
+    client(encoding, options = {}) {
+      const client = createClient({ endpoint: url, encoding, ...options });
+      clients.add(client);
+      return client;
+    },
+    /** Resolves when the actor sleeps. */
+    async sleep(id) {
+      const response = await fetch(`${url}/control/sleep/${id}`, { method: "POST" });
+      if (!response.ok) throw new Error(await response.text());
+    },
+    async close() {
+      await Promise.all([...clients].map((client) => client.dispose()));
+      child.stdin.end();
+      const [code, signal] = await within(exit, "the server ends");
+      if (code !== 0) throw new Error(`the server ended with ${code ?? signal}`);
+    },
+  };
+}
+
+/** A wire to `url` that can be cut: everything that goes over it is gone then, and new calls pass. */
+export async function cuttable(url) {
+  const { hostname, port } = new URL(url);
+  const open = new Set();
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ]) {
+      open.add(from);
+      from.on("error", () => {});
+      from.on("close", () => {
+        open.delete(from);
+        to.destroy();
+      });
+      from.pipe(to);
+    }
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const cut = () => {
+    for (const socket of open) socket.destroy();
+  };
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    cut,
+    close() {
+      cut();
+      server.close();
+    },
+  };
+}
+
+/** Rejects, saying what did not happen, after some seconds. */
+export async function within(promise, what) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`still not so: ${what}`)), LIMIT_MS);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Resolves with the arguments when `on(listener)` calls its listener. */
+export const told = (on, what) =>
+  within(new Promise((resolve) => on((...args) => resolve(args))), what);
+
+/** Hears an event of a connection: `next()` is the next one that was not taken. */
+export function hears(conn, name = "said") {
+  const heard = [];
+  const waiting = [];
+  const off = conn.on(name, (...args) => {
+    const first = waiting.shift();
+    if (first) first(args);
+    else heard.push(args);
+  });
+  return {
+    off,
+    /** How many there are that nobody took. */
+    get left() {
+      return heard.length;
+    },
+    next() {
+      if (heard.length > 0) return Promise.resolve(heard.shift());
+      return within(new Promise((resolve) => waiting.push(resolve)), `an event ${name}`);
+    },
+  };
+}
+
+/** The same value with `Uint8Array` for every kind of view of bytes, which differ between encodings. */
+export function plain(value) {
+  if (value instanceof Uint8Array) return new Uint8Array(value);
+  if (Array.isArray(value)) return value.map(plain);
+  if (value?.constructor !== Object) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)]));
+}
