@@ -3,21 +3,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 
-import { chromium } from "playwright-core";
 import { command, compile } from "../scripts/lib/examples.mjs";
 import { ROOT } from "../scripts/lib/paths.mjs";
 import { execute } from "../scripts/lib/steps.mjs";
-
-const BROWSER = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(
-  (file) => existsSync(file),
-);
-const skip = BROWSER === undefined && "no Chromium is installed";
+import { launch, skip } from "./support/browser.mjs";
 
 describe("the chat", { skip }, () => {
   let folder;
@@ -70,7 +65,7 @@ describe("the chat", { skip }, () => {
     folder = mkdtempSync(path.join(tmpdir(), "greenroom-chat-"));
     await execute(compile(), { cwd: ROOT });
     await start(0);
-    browser = await chromium.launch({ executablePath: BROWSER, args: ["--no-sandbox"] });
+    browser = await launch();
   });
   after(async () => {
     await browser?.close();

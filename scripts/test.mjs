@@ -7,6 +7,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { GENERATED, install, native, typescript } from "./lib/build.mjs";
+import { chromium } from "./lib/chromium.mjs";
 import { clients } from "./lib/clients.mjs";
 import { command, compile, examples, LASTING, QUICK } from "./lib/examples.mjs";
 import { filesUnder } from "./lib/fresh.mjs";
@@ -107,6 +108,7 @@ const testFiles = () => filesUnder("__test__").filter((file) => file.endsWith(".
 
 async function jsTests() {
   const files = testFiles();
+  await chromium(steps);
   for (const compiler of COMPILERS) {
     const command = [...tool(compiler, "tsc"), "--noEmit", "-p", "__test__/types"];
     await check(`type tests, TypeScript ${versionOf(compiler)}`, command);
