@@ -4,6 +4,7 @@
 //   ```ts run            compiled strictly, then run; must end with exit code 0
 //   ```ts check          compiled strictly, with the samples of the same page
 //   ```ts file=name.ts   put beside the samples of the same page, to be imported; compiled too
+//   ```ts test=name.ts   put into a project of that framework by a test of __test__/
 //   ```js run            run as an ES module
 //   ```text output       what the sample before it prints, compared line by line
 // A fence without these words is not looked at.
@@ -19,6 +20,9 @@ import { execute, StepFailed } from "./lib/steps.mjs";
 /** Outside the repository, as a user's project is; kept when something is wrong. */
 const WORK = mkdtempSync(path.join(tmpdir(), "greenroom-samples-"));
 const LIMIT_MS = 60_000;
+
+/** What npm puts beside greenroom, and what a project of the samples has besides. */
+const BESIDE = ["@standard-schema", "@types", "@hono", "express", "hono"];
 
 let typed = 0;
 
@@ -47,12 +51,9 @@ function prepare() {
   const modules = path.join(WORK, "node_modules");
   mkdirSync(modules, { recursive: true });
   symlinkSync(ROOT, path.join(modules, "greenroom"), "junction");
-  // npm puts what a package depends on beside it.
-  symlinkSync(
-    inRoot("node_modules", "@standard-schema"),
-    path.join(modules, "@standard-schema"),
-    "junction",
-  );
+  for (const name of BESIDE) {
+    symlinkSync(inRoot("node_modules", name), path.join(modules, name), "junction");
+  }
   writeFileSync(path.join(WORK, "package.json"), JSON.stringify({ type: "module" }));
   const compilerOptions = {
     target: "es2022",

@@ -12,12 +12,19 @@ function all(text) {
   }));
 }
 
-/** The marked fences of one page: `{language, run, output, file, code, line}`, and `check` where it says so. */
+/** The name that a test knows a fence by. */
+function tested(words) {
+  const test = /\btest=(\S+)/.exec(words)?.[1];
+  return test === undefined ? {} : { test };
+}
+
+/** The marked fences of one page: `{language, run, output, file, code, line}`, with `check` and `test` where it says so. */
 export function fencesOf(text) {
   return all(text)
     .filter(({ words }) => words !== undefined)
     .map(({ language, words, code, line }) => ({
       language,
+      ...tested(words),
       run: /\brun\b/.test(words),
       output: /\boutput\b/.test(words),
       ...(/\bcheck\b/.test(words) ? { check: true } : {}),
