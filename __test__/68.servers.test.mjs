@@ -240,6 +240,8 @@ describe("attach()", () => {
       if (text.includes("connectionId")) break;
     }
     assert.match(text, /^HTTP\/1\.1 101 /);
+    // The WebSocket of Node.js takes no other word beside it.
+    assert.match(text, /\r\nconnection: upgrade\r\n/i);
     assert.match(text, /"tag":"Init"/);
     const theirs = await upgrade("/theirs");
     await once(theirs, "data");

@@ -1,5 +1,6 @@
 //! The listener, its connections, and their end.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::{Router, middleware};
 use hyper::server::conn::http1;
@@ -261,13 +262,22 @@ async fn connection(
         let (line, router) = (line.clone(), TowerToHyperService::new(router));
         move |mut request: hyper::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(line.clone());
-            router.call(request)
+            let answered = router.call(request);
+            async move {
+                let mut response = answered.await?;
+                // Said here and not by hyper, which says it of an upgrade, too: there are
+                // clients that take no other word beside `upgrade`.
+                if !keeps && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                    let close = HeaderValue::from_static("close");
+                    response.headers_mut().insert(header::CONNECTION, close);
+                }
+                Ok::<_, Infallible>(response)
+            }
         }
     });
     let stream = Impatient::new(stream, clock.clone(), bounds.write_timeout);
     let served = http1::Builder::new()
         .timer(ClockTimer::new(clock))
-        .keep_alive(keeps)
         .header_read_timeout(bounds.head_timeout)
         .max_header_size(bounds.head)
         .serve_connection(TokioIo::new(stream), service)
