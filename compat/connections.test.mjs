@@ -200,6 +200,79 @@ for (const encoding of ENCODINGS) {
       });
     });
 
+    it("to an actor that is made later is opened then", async () => {
+      const key = ["later", encoding];
+      const conn = client.room.get(key).connect();
+      const call = conn.key();
+      // The client hears that there is none, and goes on trying by itself.
+      await assert.rejects(client.room.get(key).resolve(), { code: "not_found" });
+      await client.room.create(key);
+      assert.deepEqual(await within(call, "the call"), key);
+      await conn.dispose();
+    });
+
+    it("that is disposed before it is open leaves nothing behind", async () => {
+      const handle = handleFor("hasty");
+      const conn = handle.connect({ name: "hasty" });
+      await conn.dispose();
+      const stays = handle.connect({ name: "stays" });
+      await stays.who();
+      while ((await stays.names()).length > 1)
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      assert.deepEqual(await stays.names(), ["stays"]);
+      await stays.dispose();
+    });
+
+    it("shows its hooks the request that it came by", async () => {
+      const conn = handleFor("asked").connect({ name: "ada" });
+      const { url, method } = await conn.asked();
+      assert.equal(method, "GET");
+      assert.match(new URL(url).pathname, /^\/connect$/);
+      assert.doesNotMatch(url, /rvt-|ada/);
+      await conn.dispose();
+    });
+
+    it("hears a thousand events in order, beside calls", async () => {
+      const handle = handleFor("thousand");
+      const conn = handle.connect();
+      const said = hears(conn);
+      await said.next();
+      await conn.wakes();
+      const numbers = Array.from({ length: 1_000 }, (_, n) => n);
+      const counts = await Promise.all(numbers.map((n) => conn.say(n)));
+      assert.deepEqual(
+        counts,
+        numbers.map((n) => n + 1),
+      );
+      for (const n of numbers) assert.deepEqual(await said.next(), [n]);
+      await conn.dispose();
+    });
+
+    it("within a server of the author's does the same", async () => {
+      const far = server.client(encoding, { endpoint: server.attached });
+      const conn = far.room.getOrCreate(["attached", encoding]).connect({ name: "ada" });
+      const said = hears(conn);
+      assert.deepEqual(await said.next(), ["welcome ada"]);
+      assert.equal((await conn.who()).name, "ada");
+      await conn.say("hello");
+      assert.deepEqual(await said.next(), ["hello"]);
+      assert.equal((await conn.large(1_000_000)).length, 1_000_000);
+      await far.dispose();
+    });
+
+    it("does not wait for its actor where the client says so", async () => {
+      const eager = server.client(encoding, { gateway: { skipReadyWait: true } });
+      for (const handle of [
+        eager.room.getOrCreate(["eager", encoding]),
+        eager.room.getForId(await handleFor("eager").resolve()),
+      ]) {
+        assert.equal(await handle.same(1), 1);
+        const conn = handle.connect();
+        assert.equal(await conn.same(2), 2);
+      }
+      await eager.dispose();
+    });
+
     it("is closed for an event that it may not hear", async () => {
       const conn = handleFor("secret").connect();
       await within(conn.ready, "ready");

@@ -108,6 +108,18 @@ for (const encoding of ENCODINGS) {
         assert.deepEqual([code, reason], [4001, "as you wish"]);
       });
 
+      it("stays open while its actor sleeps", async () => {
+        const kept = client.kept.getOrCreate(["kept", encoding]);
+        const socket = await kept.webSocket();
+        await told((f) => socket.addEventListener("open", f), "it opens");
+        socket.send("one");
+        assert.equal(await next(socket), "1 one");
+        await server.sleep(await kept.resolve());
+        socket.send("two");
+        assert.equal(await next(socket), "2 two");
+        socket.close();
+      });
+
       it("is refused by the hooks of its connection", async () => {
         const eve = client.room.getOrCreate("x", { params: { name: "eve" } });
         const socket = await eve.webSocket();
@@ -117,6 +129,23 @@ for (const encoding of ENCODINGS) {
         );
         assert.equal(code, 1011);
         assert.match(reason, /^user\.unwanted(#|$)/);
+      });
+    });
+
+    describe("within a server of the author's", () => {
+      it("requests, sockets and URLs go by its path, and the rest is the author's", async () => {
+        const far = server.client(encoding, { endpoint: server.attached });
+        const room = far.room.getOrCreate(["attached", encoding], { params: { name: "ada" } });
+        assert.equal(await room.same(1), 1);
+        assert.equal((await (await room.fetch("a?b=1")).json()).search, "?b=1");
+        const socket = await room.webSocket("x");
+        const [{ data }] = await told((f) => socket.addEventListener("message", f), "a greeting");
+        assert.equal(data, "hello ada /websocket/x");
+        socket.close();
+        const url = new URL(await room.getGatewayUrl());
+        url.pathname += "/request/x";
+        assert.equal((await fetch(url)).status, 200);
+        assert.equal(await (await fetch(new URL("/x", server.attached))).text(), "the author's");
       });
     });
 

@@ -1,8 +1,11 @@
 // A program that serves actors to the clients of the tests: `node server.mjs [TOKEN]`, which prints
-// its URL and serves until its standard input ends.
+// the URL where it listens and that within a server of its own, and serves until its input ends.
 //
 // Control, which is no part of the gateway: `POST /control/sleep/<id>` puts an actor to sleep
 // and answers when it does.
+
+import { once } from "node:events";
+import { createServer } from "node:http";
 
 import { actor, event, queue, setup, UserError } from "../dist/index.js";
 
@@ -20,6 +23,7 @@ const schema = (check) => ({
 
 const room = actor({
   createState: (_c, input) => ({ input, wakes: 0, said: 0, gone: [] }),
+  vars: { asked: null },
   events: {
     said: event(),
     secret: event({ canSubscribe: (_c) => false }),
@@ -31,7 +35,11 @@ const room = actor({
       throw new UserError("not you", { code: "unwanted", metadata: { name: "eve" } });
     }
     if (params?.name === "mallory") throw new Error("a secret");
-    if (!c.request.url.startsWith("http")) throw new Error("no request");
+    c.vars.asked = {
+      url: c.request.url,
+      method: c.request.method,
+      agent: c.request.headers.get("user-agent"),
+    };
   },
   createConnState: (_c, params) => ({ name: params?.name ?? "nobody", calls: 0 }),
   onConnect: (_c, conn) => conn.send("said", `welcome ${conn.state.name}`),
@@ -79,6 +87,7 @@ const room = actor({
     input: (c) => c.state.input,
     key: (c) => c.key,
     wakes: (c) => c.state.wakes,
+    asked: (c) => c.vars.asked,
     gone: (c) => c.state.gone,
     say(c, ...args) {
       c.state.said += 1;
@@ -123,12 +132,25 @@ const typed = actor({
   },
 });
 
+/** Keeps raw sockets over a sleep. */
+const kept = actor({
+  state: { heard: 0 },
+  options: { canHibernateWebSocket: true },
+  onWebSocket(c, socket) {
+    socket.addEventListener("message", ({ data }) => {
+      c.state.heard += 1;
+      socket.send(`${c.state.heard} ${data}`);
+    });
+  },
+  actions: { heard: (c) => c.state.heard },
+});
+
 /** Headers of the client that an author has no business with. */
 const own = (request) =>
   [...request.headers.keys()].filter((name) => name.startsWith("x-rivet-internal-"));
 
 const registry = setup({
-  use: { room, typed },
+  use: { room, typed, kept },
   storage: ":memory:",
   logging: { level: "silent" },
 });
@@ -150,5 +172,14 @@ const application = {
 
 const [token] = process.argv.slice(2);
 const { url } = await registry.listen({ port: 0, application, token });
-process.stdout.write(`${url}\n`);
-process.stdin.resume().on("end", () => registry.shutdown({ deadline: 1_000 }));
+
+const server = createServer((_request, response) => response.end("the author's"));
+registry.attach(server, { basePath: "/api/rivet", token });
+await once(server.listen(0, "127.0.0.1"), "listening");
+
+process.stdout.write(`${url} http://127.0.0.1:${server.address().port}/api/rivet\n`);
+process.stdin.resume().on("end", () => {
+  server.close();
+  server.closeAllConnections();
+  registry.shutdown({ deadline: 1_000 });
+});

@@ -22,11 +22,14 @@ export async function startServer(...token) {
   });
   const exit = once(child, "exit");
   const line = once(createInterface(child.stdout), "line");
-  const [url] = await Promise.race([line, exit.then(([code]) => [`exit code ${code}`])]);
-  if (!url.startsWith("http://")) throw new Error(`the server did not start: ${url}`);
+  const [said] = await Promise.race([line, exit.then(([code]) => [`exit code ${code}`])]);
+  const [url, attached] = said.split(" ");
+  if (!url.startsWith("http://")) throw new Error(`the server did not start: ${said}`);
   const clients = new Set();
   return {
     url,
+    /** Where the same actors are within a server of the author's. */
+    attached,
     /** A client, disposed with the server. `options` as of `createClient`. */
     client(encoding, options = {}) {
       const client = createClient({ endpoint: url, encoding, ...options });
