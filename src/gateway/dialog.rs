@@ -125,8 +125,8 @@ impl<D: Dialog> Driver<D> {
         }
     }
 
-    /// Serves the client until it is over.
-    #[expect(clippy::manual_async_fn, reason = "which has room for its arguments twice")]
+    /// Serves the client until it is over. No `async fn`, which has room for its arguments
+    /// twice.
     pub(super) fn run(
         mut self,
         mut socket: WebSocket,
