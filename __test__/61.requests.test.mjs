@@ -199,8 +199,10 @@ describe("a request for an actor", () => {
 
   it("does not look whole to who reads on when it was answered", async () => {
     const body = new Uint8Array(5_000_000);
-    const response = await at("/later", { method: "POST", body });
-    await response.text().catch(() => {});
+    // A client that is still sending may see the connection close instead of the answer.
+    await at("/later", { method: "POST", body })
+      .then((response) => response.text())
+      .catch(() => {});
     const read = await seen.later.promise;
     assert.ok(read instanceof Error || read.byteLength === 5_000_000, String(read.byteLength));
   });
