@@ -85,7 +85,7 @@ describe("a client refuses", () => {
   it("members that handles do not have yet, by name", async () => {
     const message = (member) => `${member}() of a handle is not available yet`;
     for (const handle of [client.note.get("a"), client.get("elsewhere", "a")]) {
-      for (const member of ["webSocket", "getGatewayUrl", "reload"]) {
+      for (const member of ["fetch", "webSocket", "getGatewayUrl", "reload"]) {
         await assert.rejects(handle[member](), {
           group: "actor",
           code: "invalid_argument",

@@ -4,7 +4,6 @@ import type { Definition } from "../definition";
 import { plannedMembers } from "../definition/names";
 import { invalidArgument } from "../errors";
 import { makeConnection } from "./connection";
-import { fetchThrough } from "./fetch";
 import { type CalledClass, calleeOf, makeClass } from "./members";
 import { Reach } from "./reach";
 
@@ -49,12 +48,6 @@ function makeHandleClass(
       (reach) =>
         (...given: unknown[]) =>
           makeConnection(reach, definition, given),
-    );
-    add(
-      "fetch",
-      (reach) =>
-        (...given: Parameters<typeof fetch>) =>
-          fetchThrough(reach, ...given),
     );
     for (const name of plannedMembers) {
       add(name, () => () => {

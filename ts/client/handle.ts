@@ -5,7 +5,6 @@ import { checkedArgument, invalidArgument } from "../errors";
 import { Connection } from "./connection";
 import { type CallAction, withActions } from "./members";
 import type { RemoteActor } from "./remote";
-import { readRequest } from "./request";
 import { openSocket, type SocketLike } from "./socket";
 
 /** Makes a handle of an actor. Connections that it opens are told to `opened`. */
@@ -97,6 +96,19 @@ async function openRaw(actor: RemoteActor, path: string | undefined): Promise<So
   const within = `/websocket/${(path ?? "").replace(/^\//, "")}`;
   const params = await actor.params();
   return openSocket(actor.settings, await actor.path(within), { encoding: "json", params });
+}
+
+async function readRequest(
+  input: string | URL | Request,
+  init: RequestInit = {},
+): Promise<{ path: string; request: RequestInit }> {
+  // Only path and query count: the rest of a URL is where the actor is.
+  const url = new URL(input instanceof Request ? input.url : String(input), "http://actor");
+  const path = `/request${url.pathname}${url.search}`;
+  if (!(input instanceof Request)) return { path, request: init };
+  const body = input.body === null ? undefined : await input.arrayBuffer();
+  const { method, headers, signal } = input;
+  return { path, request: { method, headers, signal, ...(body && { body }), ...init } };
 }
 
 function readCall(call: unknown): { name: string; args: unknown[]; signal?: AbortSignal } {

@@ -13,7 +13,6 @@ import type { Encoding } from "./encoding";
 import { clientError, nameOf } from "./errors";
 import { ask, exchange, type Request, withRetries } from "./http";
 import type { Settings } from "./options";
-import { paramsHeader } from "./request";
 import { creationBody, gatewayPath, serializeKey, type Target } from "./target";
 
 /** What a handle was made with. */
@@ -170,7 +169,7 @@ export class RemoteActor {
     const params = await this.params();
     return {
       "x-rivet-encoding": this.encoding.name,
-      ...(params !== undefined && { "x-rivet-conn-params": paramsHeader(params) }),
+      ...(params !== undefined && { "x-rivet-conn-params": ascii(JSON.stringify(params)) }),
     };
   }
 
@@ -186,4 +185,12 @@ export class RemoteActor {
     const all: readonly Stop[] = signal === undefined ? signals : [...signals, signal];
     return all.length === 0 ? undefined : all.reduce((a, b) => new EitherSignal(a, b));
   }
+}
+
+/** JSON as a header has it: characters beyond ASCII are escaped. */
+function ascii(json: string): string {
+  return json.replace(
+    /[\u0080-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

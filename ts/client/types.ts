@@ -11,6 +11,8 @@ import type { PlatformWebSocket } from "./socket";
 
 /** Members of a handle that need a network. */
 export interface RemoteMembers {
+  /** Asks `onRequest` of the actor; of a URL path and query count. */
+  fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
   /** Opens a socket to `onWebSocket` of the actor. */
   webSocket(path?: string): Promise<PlatformWebSocket>;
   /** Where the actor is. */

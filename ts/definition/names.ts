@@ -10,13 +10,12 @@ const common: readonly string[] = [
 ];
 
 /** Members that handles within the process do not have. No action takes their place. */
-export const plannedMembers: readonly string[] = ["webSocket", "getGatewayUrl", "reload"];
+export const plannedMembers: readonly string[] = ["fetch", "webSocket", "getGatewayUrl", "reload"];
 
 /** Members of every handle. */
 export const reservedActions: readonly string[] = [
   "action",
   "connect",
-  "fetch",
   "resolve",
   "send",
   ...plannedMembers,

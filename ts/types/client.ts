@@ -83,13 +83,8 @@ export interface HandleMembers<A, Q = unknown> {
   resolve(): Promise<string>;
 }
 
-/** What a handle has beside its calls. */
+/** What a handle has of connections. */
 export interface Connects<D extends AnyActorDefinition> {
-  /**
-   * Asks `onRequest` of the actor; of a URL path and query count. Within the process no socket is opened;
-   * the hooks of connections run all the same.
-   */
-  fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
   /** Connects to the actor at once, and again whenever the connection is lost. */
   connect(...args: ConnectArgs<TypesOf<D>["sentParams"]>): ActorConn<D>;
 }
