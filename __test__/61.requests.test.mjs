@@ -15,13 +15,15 @@ const seen = {
   aborted: deferred(),
   cancelled: deferred(),
   later: deferred(),
+  over: deferred(),
+  wrong: deferred(),
   ended: false,
   pulled: 0,
 };
 
 const site = actor({
   state: { hits: 0 },
-  options: { sleepTimeout: 100 },
+  options: { sleepTimeout: 100, sleepGracePeriod: 200 },
   onRequest: async (c, request) => {
     const url = new URL(request.url);
     switch (url.pathname) {
@@ -87,6 +89,26 @@ const site = actor({
               controller.enqueue(new Uint8Array(64 * 1024));
             },
             cancel: () => seen.cancelled.resolve(),
+          }),
+        );
+      case "/over": {
+        const body = new ReadableStream({
+          pull: async (controller) => {
+            await c.clock.sleep(5).catch(() => {});
+            controller.enqueue(new Uint8Array(1_000));
+          },
+          cancel: (why) => seen.over.resolve([why?.code, request.signal.aborted]),
+        });
+        return new Response(body);
+      }
+      case "/wrong":
+        return new Response(
+          new ReadableStream({
+            async pull(controller) {
+              await c.clock.sleep(5);
+              controller.enqueue("no bytes");
+            },
+            cancel: () => seen.wrong.resolve(),
           }),
         );
       case "/breaks": {
@@ -258,6 +280,26 @@ describe("a request for an actor", () => {
     const response = await at("/breaks");
     assert.equal(response.status, 200);
     await assert.rejects(response.arrayBuffer());
+  });
+
+  it("cancels a body that gives what is no bytes", async () => {
+    const response = await at("/wrong");
+    await assert.rejects(response.arrayBuffer());
+    await seen.wrong.promise;
+  });
+
+  it("breaks an answer off with the actor that gives it", async () => {
+    const brief = actorUrl(url, "site", ["brief"], "request/over");
+    const response = await fetch(brief);
+    const reader = response.body.getReader();
+    await reader.read();
+    await registry.actor(registry.client().site.get("brief")).destroy();
+    const [code, aborted] = await seen.over.promise;
+    assert.deepEqual([code, aborted], ["stopping", true]);
+    const rest = async () => {
+      while (!(await reader.read()).done);
+    };
+    await assert.rejects(rest());
   });
 
   it("tells the author that its client has gone", async () => {

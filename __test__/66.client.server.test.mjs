@@ -328,14 +328,14 @@ describe("webSocket() of a handle", () => {
 describe("fetch() of a handle", () => {
   it("reaches onRequest, with path, query, headers, body and the parameters of the handle", async () => {
     const handle = connect({ headers: { "x-app": "1" } }).room.getOrCreate("raw", {
-      params: { name: "ada" },
+      params: { name: "zo\u00eb \u007f" },
     });
 
     const response = await handle.fetch("/files/a%20b?x=1&rvt=2", { method: "PUT", body: "hi" });
     assert.equal(response.status, 201);
     const [method, path, app, body, params] = await response.json();
     assert.deepEqual([method, path, app, body], ["PUT", "/files/a%20b?x=1&rvt=2", "1", "hi"]);
-    assert.deepEqual(params, { name: "ada" });
+    assert.deepEqual(params, { name: "zo\u00eb \u007f" });
 
     const request = new Request("http://anywhere/other", { method: "POST", body: "again" });
     const [, again, , text] = await (await handle.fetch(request)).json();

@@ -4,7 +4,8 @@
  * They come as a call under a name that no action can have.
  *
  * 1. The head of an answer waits for the changes made before it, and so does each piece behind it.
- * 2. An answer that comes in pieces keeps the actor awake until it has ended, or its client has gone.
+ * 2. An answer that comes in pieces keeps the actor awake until it has ended, or its client has gone. It
+ *    is broken off with the generation that gives it.
  * 3. What fails behind the head breaks the answer off, and is logged.
  */
 
@@ -84,10 +85,13 @@ class Sending implements Rest {
 
   begin(body: Begun): void {
     this.hasBegun = true;
-    const leaves = () => mayLeave(this.#live, undefined);
-    const sent = respond(this.#exchange, body, this.#gone, leaves).catch((error) => {
-      this.#live.log.error({ msg: "the body of an answer failed", err: error });
+    const live = this.#live;
+    const sent = respond(this.#exchange, body, this.#gone, {
+      ready: () => mayLeave(live, undefined),
+      whenOver: (told) => live.bag.whenStopped(told),
+    }).catch((error) => {
+      live.log.error({ msg: "the body of an answer failed", err: error });
     });
-    this.#live.bag.context.keepAwake(sent);
+    live.bag.context.keepAwake(sent);
   }
 }

@@ -187,10 +187,10 @@ export class RemoteActor {
   }
 }
 
-/** JSON as a header has it: characters beyond ASCII are escaped. */
+/** JSON as a header has it: DEL and what is beyond ASCII are escaped. */
 function ascii(json: string): string {
   return json.replace(
-    /[\u0080-\uffff]/g,
+    /[\u007f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }

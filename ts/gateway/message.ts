@@ -120,7 +120,10 @@ export interface Rest {
 export async function pack(response: Response, rest: Rest): Promise<Uint8Array> {
   const pieces = response.body?.getReader();
   if (pieces === undefined) return packed(response, false, []);
-  const first = await atOnce(pieces);
+  const first = await atOnce(pieces).catch((error) => {
+    giveUp(pieces, error);
+    throw error;
+  });
   if (first.ended) return packed(response, false, first.pieces);
   rest.begin({ reader: pieces, first: first.pieces, next: first.next });
   return packed(response, true, []);
@@ -185,43 +188,63 @@ export async function send(to: Pick<Exchange, "write" | "end">, body: Begun): Pr
   await to.end();
 }
 
+/** Whom an answer that comes in pieces waits for. */
+export interface Pace {
+  /** Awaited before each piece. */
+  ready?(): Promise<void> | undefined;
+  /** Has `told` called when nothing more may be answered. Returns what takes that back. */
+  whenOver?(told: (why: unknown) => void): () => void;
+}
+
 /**
- * Answers a client with a body. `ready` is awaited before each piece. When the client goes before the
- * end, whether a write or the exchange says so first, `gone` fires and the body is cancelled. Rejects
- * with what failed while the client was there, once the answer is broken off.
+ * Answers a client with a body. When the client goes before the end, whether a write or the exchange
+ * says so first, or nothing more may be answered, `gone` fires. Whatever ends it, a body that is not
+ * read to its end is cancelled. Rejects with what failed while somebody still read, once the answer is
+ * broken off.
  */
 export async function respond(
   exchange: Exchange,
   body: Begun,
   gone: AbortController,
-  ready?: () => Promise<void> | undefined,
+  pace: Pace = {},
 ): Promise<void> {
-  const leave = (): void => {
-    gone.abort(new DOMException("the client has gone", "AbortError"));
-    // What a source says of its own end concerns nobody any more.
-    body.reader.cancel(gone.signal.reason).catch(() => {});
+  const leave = (why: unknown): void => {
+    gone.abort(why);
+    giveUp(body.reader, why);
   };
+  const clientLeft = () => leave(new DOMException("the client has gone", "AbortError"));
   const refused = (error: unknown): never => {
-    leave();
+    clientLeft();
     throw error;
   };
   const write = async (piece: Uint8Array): Promise<void> => {
-    await ready?.();
+    await pace.ready?.();
     await exchange.write(piece).catch(refused);
   };
   const closed = (): void => {
-    if (!exchange.hasEnded) leave();
+    if (!exchange.hasEnded) clientLeft();
   };
   // An environment that ends has no client to hear of.
   exchange.closed().then(closed, () => {});
+  const forget = pace.whenOver?.((why) => {
+    exchange.fail();
+    leave(why);
+  });
   try {
     await send({ write, end: () => exchange.end().catch(refused) }, body);
   } catch (error) {
     exchange.fail();
+    giveUp(body.reader, error);
     if (!gone.signal.aborted) throw error;
   } finally {
+    forget?.();
     exchange.cancel();
   }
+}
+
+/** Cancels a body. What a source says of its own end concerns nobody any more. */
+function giveUp(reader: Pieces, why: unknown): void {
+  reader.cancel(why).catch(() => {});
 }
 
 function packed(response: Response, streams: boolean, pieces: Uint8Array[]): Uint8Array {

@@ -82,6 +82,8 @@ export class ActorBag {
   #runtimeState: Record<string, unknown> | undefined;
   #abort: AbortController | undefined;
   #aborted: "sleep" | "destroy" | undefined;
+  /** Who is told when the generation has ended; most have nobody. */
+  #ends: Set<(why: RivetError) => void> | undefined;
 
   constructor(
     home: Home,
@@ -192,6 +194,19 @@ export class ActorBag {
     this.#abort?.abort();
   }
 
+  /** Has `told` called when the generation has ended. Returns what takes that back. */
+  whenStopped(told: (why: RivetError) => void): () => void {
+    if (this.stopped !== undefined) {
+      told(this.stopped.error);
+      return () => {};
+    }
+    this.#ends ??= new Set();
+    this.#ends.add(told);
+    return () => {
+      this.#ends?.delete(told);
+    };
+  }
+
   /** The generation ended; what is open is told. */
   stop(outcome: StopOutcome, error: RivetError | undefined): void {
     // Where this is called from tells nobody anything.
@@ -199,6 +214,8 @@ export class ActorBag {
     this.#abort?.abort();
     for (const call of this.open.inOrder()) call.stop(this.stopped.error);
     this.held?.fail(this.stopped.error);
+    for (const told of this.#ends ?? []) told(this.stopped.error);
+    this.#ends = undefined;
     // Handles that find no other generation keep this one: it must not keep the state.
     this.held = undefined;
     this.firstState = undefined;
