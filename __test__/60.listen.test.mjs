@@ -7,6 +7,7 @@ import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 
 import { actor, UserError } from "../dist/index.js";
+import { testRuntime } from "../dist/testing.js";
 import { call } from "./support/gateway.mjs";
 import { deferred, inMemory } from "./support/registry.mjs";
 
@@ -186,5 +187,30 @@ describe("errors that are shown", () => {
     assert.match((await call(url, "counter", [], "fail")).message, /a secret/);
     assert.ok(lines.some(({ level, msg }) => level === "warn" && /exposeErrors/.test(msg)));
     await registry.shutdown();
+  });
+});
+
+describe("a registry that listens beside one of a test", () => {
+  it("is shut down as ever, with a request on its way", async (t) => {
+    const [began, go] = [deferred(), deferred()];
+    const slow = actor({
+      actions: {
+        wait: async () => {
+          began.resolve();
+          await go.promise;
+          return "done";
+        },
+      },
+    });
+    const runtime = await testRuntime({ use: { counter } });
+    t.after(() => runtime.close());
+    const registry = inMemory({ slow });
+    const { url } = await registry.listen({ port: 0 });
+    const waits = call(url, "slow", [], "wait");
+    await began.promise;
+    const shutdown = registry.shutdown({ deadline: 5_000 });
+    go.resolve();
+    assert.deepEqual(await waits, { output: "done" });
+    await shutdown;
   });
 });

@@ -3,8 +3,10 @@
 //!
 //! ```text
 //! accept ──▶ connection ──▶ front ──▶ for an actor?  actor ──▶ host.call
-//! (one task)  (one task)    │          else          manager ──▶ host.resolve, list, …
-//!                           └ who may call, CORS, ray id, panics
+//! (one task)  (one task)    │ │        else          manager ──▶ host.resolve, list, …
+//!                           │ └ who may call, CORS, ray id, panics
+//!                           └─▶ socket, once it is upgraded ──▶ host.connect
+//!                             (one task)
 //! ```
 //!
 //! What bytes and URLs mean is [`protocol`](crate::protocol)'s matter; here are sockets
@@ -13,9 +15,10 @@
 //!
 //! # Invariants
 //!
-//! 1. A [`Gateway`] owns its listener and the task of each connection: none of them
-//!    outlives it, and none is left when [`Gateway::stop`] has answered. A request is served
-//!    within the task of its connection and never in one of its own.
+//! 1. A [`Gateway`] owns its listener, the task of each connection and that of each socket:
+//!    none of them outlives it, and none is left when [`Gateway::stop`] has answered. A
+//!    request is served within the task of its connection, or by whoever asks
+//!    [`Gateway::answer`], and never in one of its own.
 //! 2. Whatever a client can make grow has a bound: connections
 //!    ([`Bounds::connections`]), the head of a request ([`Bounds::head`]), a body (the
 //!    actor's limit for incoming messages, [`MAX_CREATE_BODY`] for the manager), a page of
@@ -41,7 +44,8 @@
 //! 11. Where it is not known who can reach the gateway, whatever lists, ends or puts to sleep
 //!     actors needs a token: without one nobody may.
 //! 12. A request for a socket is never refused over HTTP: the socket opens, and is closed
-//!     with the reason. It is served by the task of its connection (`connect`).
+//!     with the reason. A task of its own serves it (`connect`): that of its connection ends
+//!     with HTTP, which needs many times the memory.
 
 mod actor;
 mod admission;

@@ -2,7 +2,7 @@
 //!
 //! A client of a WebSocket reads nothing of a refusal over HTTP, so whatever is wrong with
 //! an upgrade, the socket opens and is closed with the reason. What is asked for is put
-//! aside, and done by the task of the connection once HTTP is through with it.
+//! aside, and done by a task of its own once HTTP is through with it.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -30,8 +30,9 @@ use crate::time::{Clock, Duration, Sleep};
 /// The head of a frame: at most so many bytes.
 const MAX_HEAD: usize = 10;
 
-/// How much is read of a socket at once, in bytes.
-const READ: usize = 64 * 1024;
+/// How much is read of a socket at once, in bytes; what is not asked for yet is kept, so a
+/// client that is not listened to holds as much at most.
+const READ: usize = 16 * 1024;
 
 thread_local! {
     /// What is read, for a moment: most sockets are quiet, and need no memory of their own.
