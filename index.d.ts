@@ -182,6 +182,15 @@ export declare class QueueMessage {
 /** What an actor is to do later. */
 export declare class Schedule {}
 
+/** A raw socket of a client. */
+export declare class WebSocket {
+  /**
+   * Sends a message, as bytes or as text. Nothing is sent once the socket is closed.
+   * Throws where text is no UTF-8.
+   */
+  send(data: Uint8Array, binary: boolean): void
+}
+
 /**
  * The kinds of records and how many fields each has, as JSON; for the test that
  * compares them with the JavaScript half.
@@ -918,6 +927,9 @@ export declare function tunnelRead(environment: number, tunnel: number, ticket: 
  * was room.
  */
 export declare function tunnelWrite(environment: number, tunnel: number, bytes: Uint8Array | undefined | null, ticket: number): void
+
+/** The raw socket of a number, which an actor was handed. */
+export declare function webSocket(actor: number, socket: number): WebSocket
 
 /** Closes a raw socket behind everything that was sent over it. False as above. */
 export declare function webSocketClose(actor: number, socket: number, code: number, reason: string): boolean

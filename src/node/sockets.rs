@@ -1,4 +1,6 @@
-//! What authors say over raw sockets; what they hear comes as calls.
+//! What authors say over raw sockets; what they hear comes as calls. The contract's
+//! `WebSocket` is the same as an object, of which the JavaScript half makes what is heard
+//! events (`ts/native/web-socket.ts`).
 //!
 //! # Invariants
 //!
@@ -6,9 +8,11 @@
 //! 2. Bytes are copied in before the call returns.
 
 use bytes::Bytes;
+use napi::Env;
 use napi_derive::napi;
 
 use super::env::{self, number};
+use super::error::{invalid_argument, thrown};
 use super::guard::trip;
 use crate::gateway::raw_socket::RawSocket;
 
@@ -34,4 +38,37 @@ pub fn web_socket_close(actor: f64, socket: f64, code: u32, reason: String) -> b
     };
     socket.close(&context, u16::try_from(code).unwrap_or(u16::MAX), &reason);
     true
+}
+
+/// A raw socket of a client.
+#[napi]
+pub struct WebSocket {
+    actor: f64,
+    socket: f64,
+}
+
+#[napi]
+impl WebSocket {
+    /// Sends a message, as bytes or as text. Nothing is sent once the socket is closed.
+    /// Throws where text is no UTF-8.
+    #[napi(catch_unwind)]
+    pub fn send(&self, env: &Env, data: &[u8], binary: bool) -> napi::Result<()> {
+        trip();
+        if !binary && let Err(error) = std::str::from_utf8(data) {
+            return Err(thrown(env, invalid_argument("data", error)));
+        }
+        if let (Some(context), Some(socket)) =
+            (env::context(self.actor), RawSocket::find(number(self.socket)))
+        {
+            socket.send(&context, Bytes::copy_from_slice(data), !binary);
+        }
+        Ok(())
+    }
+}
+
+/// The raw socket of a number, which an actor was handed.
+#[napi(catch_unwind)]
+pub fn web_socket(actor: f64, socket: f64) -> WebSocket {
+    trip();
+    WebSocket { actor, socket }
 }

@@ -4,6 +4,7 @@
  */
 import { type JsActorConfig, NapiActorFactory as NativeFactory } from "../../index.js";
 import type { ActorBag } from "./bags.js";
+import { withSockets } from "./web-socket.js";
 
 /** Error-first, as all functions of the contract: the error is null. */
 export type Callback<Payload = never> = (error: null, payload: Payload) => unknown;
@@ -32,7 +33,11 @@ export interface Callbacks {
   createConnState?: Callback | undefined;
   onConnect?: Callback | undefined;
   onDisconnectFinal?: Callback | undefined;
+  /** Its earlier name. */
+  onDisconnect?: Callback | undefined;
   onBeforeSubscribe?: Callback | undefined;
+  /** Gets the raw sockets of clients, as the contract has it. */
+  onWebSocket?: Callback | undefined;
   /** Before anything is handed over: states of connections that changed are to be set now. */
   settleConnections?: ((bag: ActorBag) => void) | undefined;
   [name: string]: unknown;
@@ -72,7 +77,8 @@ export class NapiActorFactory extends NativeFactory {
   readonly functions: Factory;
 
   constructor(callbacks: Callbacks, config?: JsActorConfig | null) {
-    super(callbacks, config);
-    this.functions = { callbacks, gated: this.gated };
+    const whole = withSockets(callbacks);
+    super(whole, config);
+    this.functions = { callbacks: whole, gated: this.gated };
   }
 }

@@ -19,6 +19,7 @@ export {
   type Queue,
   type QueueMessage,
   type Schedule,
+  type WebSocket,
 } from "../../index.js";
 export type { ActionPayload } from "./actions.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
