@@ -77,7 +77,17 @@ describe("a raw socket", () => {
     });
     const silent = actor({ actions: { ping: () => "pong" } });
     const kept = echo(notes, { options: { canHibernateWebSocket: true } });
-    registry = inMemory({ echo: echo(notes), late, failing, throwing, silent, kept });
+    const chosen = echo(notes, {
+      options: {
+        canHibernateWebSocket: (request) => {
+          const { pathname, searchParams } = new URL(request.url);
+          if (searchParams.has("fails")) throw new UserError("no", { code: "no" });
+          if (searchParams.has("wrong")) return "yes";
+          return pathname === "/websocket/keep" && request.method === "GET";
+        },
+      },
+    });
+    registry = inMemory({ echo: echo(notes), late, failing, throwing, silent, kept, chosen });
     ({ url } = await registry.listen({ port: 0 }));
   });
   after(() => registry.shutdown());
@@ -193,5 +203,30 @@ describe("a raw socket", () => {
       ["open"],
     );
     socket.end();
+  });
+
+  it("outlives a sleep where the author's function says so of its request", async () => {
+    const kept = await openRaw(url, "chosen", ["a"], "keep");
+    const other = await openRaw(url, "chosen", ["a"], "other");
+    for (const socket of [kept, other]) {
+      socket.send("one");
+      assert.equal(await socket.next(), "1 one");
+    }
+
+    await registry.actor(registry.client().chosen.get("a")).sleep();
+
+    assert.deepEqual(await other.closed, { code: 1000, reason: "actor.stopping" });
+    kept.send("two");
+    assert.equal(await kept.next(), "2 two");
+    kept.end();
+  });
+
+  it("is refused where that function throws or gives no boolean", async () => {
+    const refused = await openRaw(url, "chosen", ["b"], "x?fails=1");
+    const { code, reason } = await refused.closed;
+    assert.equal(code, 1011);
+    assert.match(reason, /^user\.no(#|$)/);
+    const wrong = await openRaw(url, "chosen", ["b"], "x?wrong=1");
+    assert.match((await wrong.closed).reason, /internal_error(#|$)/);
   });
 });

@@ -16,11 +16,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 
 use super::actor::gate::CommitNumber;
 use super::actor::lifecycle::StopReason;
 use super::config::ActorConfig;
-use super::connections::{ConnHandle, ConnHook, ConnHooks, ConnId};
+use super::connections::{ConnHandle, ConnHook, ConnHooks, ConnId, RequestHead};
 use super::context::ActorContext;
 use super::schedule::FireInfo;
 use crate::error::{Error, ErrorCode, Result};
@@ -35,6 +37,13 @@ pub trait BehaviorFactory: Send + Sync + 'static {
 
     /// Makes the author's side of one generation.
     fn attach(&self, context: ActorContext) -> Arc<dyn Behavior>;
+
+    /// Whether a raw socket that came with this request outlives a sleep of its actor. What
+    /// the options say, unless the author decides. Dropping the future gives the question up.
+    fn hibernates(&self, request: &RequestHead) -> BoxFuture<'static, Result<bool>> {
+        let _ = request;
+        std::future::ready(Ok(self.config().can_hibernate_websocket)).boxed()
+    }
 }
 
 /// The author's side of one generation.

@@ -175,7 +175,7 @@ impl Upgrade {
             Err(error) => (Err(error), false),
         };
         let prepared = match plan {
-            Ok(plan) => connect::prepare(&shared, *plan).await,
+            Ok(plan) => connect::prepare(&shared, *plan, is_raw).await,
             Err(error) => Err(error),
         };
         let limit = match &prepared {

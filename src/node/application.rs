@@ -1,4 +1,5 @@
-//! An author's application: what answers requests that are for no actor.
+//! What is asked of JavaScript beside calls: an author's application, which answers requests
+//! that are for no actor, and choices that a type of actors makes.
 //!
 //! # Invariants
 //!
@@ -17,7 +18,7 @@ use super::env::{next_number, number};
 use super::error::{environment_gone as gone, from_record};
 use super::guard::trip;
 use super::hub::Hub;
-use super::job::Job;
+use super::job::{Job, Whom};
 use crate::core::behavior::Reply;
 use crate::gateway::Application;
 
@@ -50,19 +51,24 @@ impl std::fmt::Debug for NodeApplication {
 
 impl Application for NodeApplication {
     fn answer(&self, request: Bytes, reply: Reply<Bytes>) -> Box<dyn Send + Sync> {
-        let asked = next_number();
-        let environment = self.hub.environment();
-        ASKED.lock().get_or_insert_default().insert(asked, Asked { environment, reply });
-        let job = Job::Asked { application: self.number, asked, request };
-        if self.hub.push(job).is_err() {
-            answer(asked, Err(gone()));
-        }
-        Box::new(Waits { hub: Arc::clone(&self.hub), asked })
+        Box::new(ask(&self.hub, Whom::Application(self.number), request, reply))
     }
 }
 
+/// Has JavaScript answer something. Nobody waits for that any more once what this returns is
+/// dropped.
+pub(super) fn ask(hub: &Arc<Hub>, whom: Whom, request: Bytes, reply: Reply<Bytes>) -> Waits {
+    let asked = next_number();
+    let environment = hub.environment();
+    ASKED.lock().get_or_insert_default().insert(asked, Asked { environment, reply });
+    if hub.push(Job::Asked { whom, asked, request }).is_err() {
+        answer(asked, Err(gone()));
+    }
+    Waits { hub: Arc::clone(hub), asked }
+}
+
 /// Somebody waits for an answer.
-struct Waits {
+pub(super) struct Waits {
     hub: Arc<Hub>,
     asked: u64,
 }

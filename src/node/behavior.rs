@@ -13,17 +13,26 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
+use super::application::ask;
+use super::connections::request_json;
 use super::env::next_number;
 use super::error::environment_gone;
 use super::factory::FactoryParts;
 use super::hub::Hub;
-use super::job::{Job, OverAction};
+use super::job::{Job, OverAction, Whom};
 use super::{cancel, origin};
-use crate::core::behavior::{ActorEvent, Behavior, BehaviorFactory, CallId, Hooks, call_given_up};
+use crate::core::behavior::{
+    ActorEvent, Behavior, BehaviorFactory, CallId, Hooks, Reply, call_given_up,
+};
 use crate::core::config::ActorConfig;
+use crate::core::connections::RequestHead;
 use crate::core::context::ActorContext;
+use crate::error::Result;
 
 /// One type of actors, as an environment registered it.
 pub(super) struct NodeFactory {
@@ -32,13 +41,15 @@ pub(super) struct NodeFactory {
     factory: u64,
     config: Arc<ActorConfig>,
     hooks: Hooks,
+    /// Whether it is asked of each raw socket whether that outlives a sleep.
+    chooses: bool,
 }
 
 impl NodeFactory {
     /// A type whose functions `hub`'s environment keeps.
     pub(super) fn new(hub: Arc<Hub>, parts: FactoryParts) -> Self {
-        let FactoryParts { factory, config, hooks } = parts;
-        Self { hub, factory, config, hooks }
+        let FactoryParts { factory, config, hooks, chooses } = parts;
+        Self { hub, factory, config, hooks, chooses }
     }
 }
 
@@ -61,6 +72,21 @@ impl BehaviorFactory for NodeFactory {
             actor,
             context: Mutex::new(Some(context)),
         })
+    }
+
+    fn hibernates(&self, request: &RequestHead) -> BoxFuture<'static, Result<bool>> {
+        if !self.chooses {
+            return std::future::ready(Ok(self.config.can_hibernate_websocket)).boxed();
+        }
+        let (reply, answered) = Reply::channel();
+        let question = Bytes::from(request_json(request));
+        let waits = ask(&self.hub, Whom::Factory(self.factory), question, reply);
+        let chosen = async move {
+            let answer = answered.await?;
+            drop(waits);
+            Ok(answer.first() == Some(&1))
+        };
+        chosen.boxed()
     }
 }
 

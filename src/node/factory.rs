@@ -117,6 +117,8 @@ pub struct NapiActorFactory {
     factory: u64,
     config: Arc<ActorConfig>,
     hooks: Hooks,
+    /// Whether it is asked of each raw socket whether that outlives a sleep.
+    chooses: bool,
 }
 
 #[napi]
@@ -135,7 +137,9 @@ impl NapiActorFactory {
     ) -> napi::Result<Self> {
         trip();
         let config = settings(config.unwrap_or_default()).map_err(|error| thrown(&env, error))?;
-        Ok(Self { factory: next_number(), config: Arc::new(config), hooks: hooks(&callbacks)? })
+        let chooses = has(&callbacks, "hibernatesWebSocket")?;
+        let (factory, hooks) = (next_number(), hooks(&callbacks)?);
+        Ok(Self { factory, config: Arc::new(config), hooks, chooses })
     }
 
     /// The number under which the JavaScript half keeps the functions.
@@ -156,7 +160,8 @@ impl NapiActorFactory {
 impl NapiActorFactory {
     /// What a host needs to run actors of this type.
     pub(super) fn parts(&self) -> FactoryParts {
-        FactoryParts { factory: self.factory, config: Arc::clone(&self.config), hooks: self.hooks }
+        let Self { factory, hooks, chooses, .. } = *self;
+        FactoryParts { factory, config: Arc::clone(&self.config), hooks, chooses }
     }
 }
 
@@ -168,14 +173,18 @@ pub(super) struct FactoryParts {
     pub(super) config: Arc<ActorConfig>,
     /// Which functions there are.
     pub(super) hooks: Hooks,
+    /// Whether it is asked of each raw socket whether that outlives a sleep.
+    pub(super) chooses: bool,
+}
+
+fn has(callbacks: &Object<'_>, name: &str) -> napi::Result<bool> {
+    let value: napi::bindgen_prelude::Unknown<'_> = callbacks.get_named_property(name)?;
+    Ok(value.get_type()? == ValueType::Function)
 }
 
 /// Which functions the author wrote.
 fn hooks(callbacks: &Object<'_>) -> napi::Result<Hooks> {
-    let has = |name: &str| -> napi::Result<bool> {
-        let value: napi::bindgen_prelude::Unknown<'_> = callbacks.get_named_property(name)?;
-        Ok(value.get_type()? == ValueType::Function)
-    };
+    let has = |name: &str| has(callbacks, name);
     Ok(Hooks {
         migrate: has("onMigrate")?,
         create_state: has("createState")?,

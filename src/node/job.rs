@@ -51,7 +51,7 @@ pub(super) const FIELDS: &[(&str, usize)] = &[
     ("CONNECTION", 4),
     ("OVER", 5),
     ("SESSION", 4),
-    ("ASKED", 2),
+    ("ASKED", 3),
     ("UNASKED", 0),
 ];
 
@@ -96,10 +96,19 @@ pub(super) enum Job {
     Log(Box<LogLine>),
     /// Nothing runs by a registration of a factory any more, and nothing will.
     Forgotten { factory: u64 },
-    /// Answer a request for an application of the author's.
-    Asked { application: u64, asked: u64, request: Bytes },
+    /// Answer a request for an application of the author's, or a question to a factory.
+    Asked { whom: Whom, asked: u64, request: Bytes },
     /// Nobody waits for that answer any more.
     Unasked { asked: u64 },
+}
+
+/// Whom JavaScript is to ask, by its number.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Whom {
+    /// The application of a gateway.
+    Application(u64),
+    /// A type of actors.
+    Factory(u64),
 }
 
 /// An action that is called over a connection; otherwise as [`Job::Action`].

@@ -19,7 +19,7 @@ use super::connections::request_json;
 use super::env::{self, Pending, next_number};
 use super::guard::trip;
 use super::hub::Hub;
-use super::job::{FIELDS, Job, Kind, OverAction, Records, caller_number};
+use super::job::{FIELDS, Job, Kind, OverAction, Records, Whom, caller_number};
 use super::schedule::kind_label;
 use crate::core::behavior::{Hook, SerializeReason, StopOutcome};
 use crate::core::connections::ConnHook;
@@ -193,9 +193,14 @@ fn write(hub: &Arc<Hub>, to: &mut Records, job: Job) -> napi::Result<()> {
             to.text(&line.fields)?;
             to.number(line.lost)
         }
-        Job::Asked { application, asked, request } => {
+        Job::Asked { whom, asked, request } => {
             to.begin(Kind::Asked, 0, asked)?;
-            to.number(application)?;
+            let (is_factory, number) = match whom {
+                Whom::Application(number) => (false, number),
+                Whom::Factory(number) => (true, number),
+            };
+            to.number(number)?;
+            to.small(i32::from(is_factory))?;
             to.bytes(Some(&request))
         }
         Job::Unasked { asked } => to.begin(Kind::Unasked, 0, asked),

@@ -11,10 +11,16 @@ import { Call } from "../calls/call";
 import { copy, decode, encode } from "../codec";
 import { decodeInput } from "../codec/input";
 import { encodeRemote } from "../codec/remote";
-import { type ConnectionPayload, connectionHooks } from "../connections/hooks";
+import {
+  type ConnectionPayload,
+  connectionHooks,
+  type Head,
+  requestOf,
+} from "../connections/hooks";
 import { readRemote } from "../connections/remote";
 import { CLOSED, MESSAGE, OPENED, type Sockets } from "../connections/sockets";
 import type { Definition, Hook } from "../definition";
+import { describe } from "../definition/keys";
 import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import {
   type Bag,
@@ -87,7 +93,9 @@ function settingsOf(definition: Definition): object {
     maxSchedules: options.maxSchedules,
     maxConnections: options.maxConnections,
     hibernatesConnections: true,
-    canHibernateWebsocket: options.canHibernateWebSocket,
+    ...(typeof options.canHibernateWebSocket === "function"
+      ? {}
+      : { canHibernateWebsocket: options.canHibernateWebSocket }),
     messagesPerSecond: limits.messagesPerSecond,
     messageBurst: limits.burst,
     connectionsPerIp: limits.connectionsPerIp,
@@ -166,9 +174,21 @@ function callbacksOf(definition: Definition, scene: Scene): Record<string, unkno
       hook(name, (at, payload) => body(at, payload as ConnectionPayload)),
     ),
     actions: actionsOf(definition, live),
+    hibernatesWebSocket: choiceOf(definition),
     settleConnections: (bag: Bag) => liveOf(bag)?.desk?.settle(),
     encodeState: definition.hasState ? (bag: Bag) => liveOf(bag)?.encode() : undefined,
     suspectsState: definition.hasState ? (bag: Bag) => liveOf(bag)?.exposed === true : undefined,
+  };
+}
+
+/** What decides which raw sockets outlive a sleep, if the author wrote it. */
+function choiceOf({ options }: Definition): ((head: Head) => boolean) | undefined {
+  const chooses = options.canHibernateWebSocket;
+  if (typeof chooses !== "function") return undefined;
+  return (head) => {
+    const chosen: unknown = chooses(requestOf(head));
+    if (typeof chosen === "boolean") return chosen;
+    throw new TypeError(`canHibernateWebSocket gave ${describe(chosen)}, not true or false`);
   };
 }
 

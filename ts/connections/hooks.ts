@@ -18,6 +18,14 @@ export interface Head {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** The standard request that a head is of. */
+export function requestOf({ method, uri, headers }: Head): Request {
+  return new Request(new URL(uri, "http://127.0.0.1"), {
+    method,
+    ...(headers === undefined ? {} : { headers }),
+  });
+}
+
 /** What these hooks get. */
 export interface ConnectionPayload {
   readonly conn: NativeConnection;
@@ -50,13 +58,7 @@ export class ConnectionContext extends Context {
   }
 
   override get request(): Request | undefined {
-    if (this.#request === undefined && this.#head !== undefined) {
-      const { method, uri, headers } = this.#head;
-      this.#request = new Request(new URL(uri, "http://127.0.0.1"), {
-        method,
-        ...(headers === undefined ? {} : { headers }),
-      });
-    }
+    if (this.#head !== undefined) this.#request ??= requestOf(this.#head);
     return this.#request;
   }
 }

@@ -19,7 +19,8 @@ export interface Options {
   /** How many clients may be connected. */
   readonly maxConnections: number;
   readonly noSleep: boolean;
-  readonly canHibernateWebSocket: boolean;
+  /** Or what decides for each socket. */
+  readonly canHibernateWebSocket: boolean | ((request: Request) => boolean);
   readonly durability: "reply" | "interval";
   /** How many messages may wait. */
   readonly maxQueueSize: number;
@@ -92,11 +93,16 @@ export function readOptions(given: unknown): Options {
     maxSchedules: count(options, "maxSchedules", 1_000),
     maxConnections: size(options, "maxConnections"),
     noSleep: choice(options, "noSleep", [false, true]),
-    canHibernateWebSocket: choice(options, "canHibernateWebSocket", [false, true]),
+    canHibernateWebSocket:
+      choiceOfSockets(options) ?? choice(options, "canHibernateWebSocket", [false, true]),
     durability: choice(options, "durability", ["reply", "interval"]),
     maxQueueSize: size(options, "maxQueueSize"),
     maxQueueMessageSize: size(options, "maxQueueMessageSize"),
   };
+}
+
+function choiceOfSockets({ canHibernateWebSocket: given }: Record<string, unknown>) {
+  return typeof given === "function" ? (given as (request: Request) => boolean) : undefined;
 }
 
 function duration(options: Record<string, unknown>, key: keyof typeof durations): number {

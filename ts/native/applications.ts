@@ -5,12 +5,24 @@
  * 2. What runs here holds the process, as what is asked of actors does.
  */
 import * as native from "../../index.js";
+import type { ConnectionRequest } from "./connections.js";
 import { encodeRecord, recordOf } from "./errors.js";
+import { factoryOf } from "./factory.js";
 import type { Records } from "./jobs.js";
 import type { KeepAlive } from "./keepalive.js";
 
 /** Answers a packed request; the signal fires when nobody waits for it any more. */
 export type Application = (request: Uint8Array, signal: AbortSignal) => Promise<Uint8Array>;
+
+/** What a type of actors answers: 1 where a raw socket with this request outlives a sleep, else 0. */
+function choiceOf(factory: number): Application | undefined {
+  const hibernates = factoryOf(factory)?.callbacks.hibernatesWebSocket;
+  if (hibernates === undefined) return undefined;
+  return async (request) => {
+    const head = JSON.parse(Buffer.from(request).toString("utf8")) as ConnectionRequest;
+    return Uint8Array.of(hibernates(head) ? 1 : 0);
+  };
+}
 
 /** Those of one environment. */
 export class Applications {
@@ -30,14 +42,15 @@ export class Applications {
   /** A request is to be answered. */
   asked(job: Records): void {
     const { ticket } = job;
-    const application = this.#known.get(job.number(0));
+    const number = job.number(0);
+    const application = job.number(1) === 1 ? choiceOf(number) : this.#known.get(number);
     const gone = new AbortController();
     this.#open.set(ticket, gone);
     this.#keepAlive.hold();
     // Of memory of its own: what came is a part of a batch.
-    const request = new Uint8Array(job.bytes(1));
+    const request = new Uint8Array(job.bytes(2));
     const run = async (): Promise<Uint8Array> => {
-      if (application === undefined) throw new Error("no application has this number");
+      if (application === undefined) throw new Error("nobody of this number answers");
       return application(request, gone.signal);
     };
     run()

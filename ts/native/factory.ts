@@ -4,6 +4,7 @@
  */
 import { type JsActorConfig, NapiActorFactory as NativeFactory } from "../../index.js";
 import type { ActorBag } from "./bags.js";
+import type { ConnectionRequest } from "./connections.js";
 import { withSockets } from "./web-socket.js";
 
 /** Error-first, as all functions of the contract: the error is null. */
@@ -36,6 +37,8 @@ export interface Callbacks {
   /** Its earlier name. */
   onDisconnect?: Callback | undefined;
   onBeforeSubscribe?: Callback | undefined;
+  /** Whether a raw socket with this request outlives a sleep; without it, as the settings say. */
+  hibernatesWebSocket?: ((request: ConnectionRequest) => boolean) | undefined;
   /** Gets the raw sockets of clients, as the contract has it. */
   onWebSocket?: Callback | undefined;
   /** Before anything is handed over: states of connections that changed are to be set now. */

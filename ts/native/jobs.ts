@@ -52,7 +52,7 @@ export const FIELDS: Readonly<Record<Kind, number>> = {
   [Kind.CONNECTION]: 4, // label, id of the connection, request as JSON or null, event or null
   [Kind.OVER]: 5, // name, arguments, caller, origin, id of the connection
   [Kind.SESSION]: 4, // what, its text, its bytes or null, error record or null
-  [Kind.ASKED]: 2, // application, packed request
+  [Kind.ASKED]: 3, // number of an application or a factory, which of them, packed request
   [Kind.UNASKED]: 0,
 };
 

@@ -57,8 +57,8 @@ export interface ActorOptions {
   maxSchedules?: number | undefined;
   /** How many clients may be connected at a time, a whole number from 1. Default 65,536. */
   maxConnections?: number | undefined;
-  /** Whether raw sockets outlive a sleep of the actor. Default false. */
-  canHibernateWebSocket?: boolean | undefined;
+  /** Whether raw sockets outlive a sleep of the actor, or what decides that for each. Default false. */
+  canHibernateWebSocket?: boolean | ((request: Request) => boolean) | undefined;
   /** Whether it never sleeps by itself. Default false. */
   noSleep?: boolean | undefined;
   /**

@@ -55,6 +55,7 @@ use tokio::sync::Notify;
 use self::effect::{Effect, With};
 use self::machine::Machine;
 pub use self::requests::InPlace;
+pub(crate) use self::requests::callback_timed_out;
 use self::signal::{LazySignal, Over};
 pub(crate) use self::transaction_commits::Covers;
 pub(crate) use self::transactions::TransactionId;

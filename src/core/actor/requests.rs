@@ -349,7 +349,7 @@ pub(super) fn action_timed_out() -> Error {
 }
 
 /// `actor/callback_timed_out`: a hook took longer than its timeout.
-pub(super) fn callback_timed_out(name: &str, after: Duration) -> Error {
+pub(crate) fn callback_timed_out(name: &str, after: Duration) -> Error {
     let ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
     Error::new(
         ErrorCode::new("actor", "callback_timed_out"),

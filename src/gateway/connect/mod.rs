@@ -77,7 +77,11 @@ pub(super) struct Ready {
 /// # Errors
 ///
 /// Why there is nothing to connect to.
-pub(super) async fn prepare(shared: &Shared, connect: Connect) -> Result<Ready, Error> {
+pub(super) async fn prepare(
+    shared: &Shared,
+    connect: Connect,
+    is_raw: bool,
+) -> Result<Ready, Error> {
     let found = actor::address(shared, connect.actor.clone()).await;
     let (mut address, name) = found.map_err(|failure| failure.error)?;
     let config = shared.host.config(&name).unwrap_or_default();
@@ -92,6 +96,7 @@ pub(super) async fn prepare(shared: &Shared, connect: Connect) -> Result<Ready, 
             return Err(GatewayError::TooManyFromHere { limit }.into());
         }
     }
+    let head = Arc::clone(&connect.head);
     Ok(Ready {
         connect,
         address,
@@ -101,7 +106,7 @@ pub(super) async fn prepare(shared: &Shared, connect: Connect) -> Result<Ready, 
         },
         client,
         hibernates: config.hibernates_connections,
-        hibernates_raw: config.can_hibernate_websocket,
+        hibernates_raw: is_raw && shared.host.hibernates_socket(&name, &head).await?,
         place,
     })
 }

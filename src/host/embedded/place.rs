@@ -133,8 +133,13 @@ impl Places {
 
     /// The settings of a type, as [`Places::types`] gives them.
     pub(super) fn config(&self, name: &ActorName) -> Option<Arc<ActorConfig>> {
+        Some(Arc::clone(self.factory(name)?.config()))
+    }
+
+    /// Who runs a type, in the environment whose settings are given.
+    pub(super) fn factory(&self, name: &ActorName) -> Option<Arc<dyn BehaviorFactory>> {
         let registered = self.live.values().find_map(|types| types.get(name))?;
-        Some(Arc::clone(registered.factory.config()))
+        Some(Arc::clone(&registered.factory))
     }
 
     /// Where a generation of this type is to run when `wish` asks for it.

@@ -8,8 +8,10 @@ use super::entry;
 use super::waiter::Want;
 use super::{EmbeddedHost, EnvironmentId};
 use crate::core::actor::activity::Hold;
+use crate::core::actor::callback_timed_out;
 use crate::core::behavior::Reply;
 use crate::core::config::ActorConfig;
+use crate::core::connections::RequestHead;
 use crate::error::Error;
 use crate::ids::{ActorId, ActorName, Generation};
 use crate::store::{ActorNumber, ActorRow, ListFilter, StoreStats};
@@ -84,6 +86,28 @@ impl EmbeddedHost {
     /// The settings of a type; `None` if nobody can run it.
     pub fn config(&self, name: &ActorName) -> Option<Arc<ActorConfig>> {
         self.state.lock().places.config(name)
+    }
+
+    /// Whether a raw socket of an actor of this type, which came with this request, outlives
+    /// sleeps of the actor.
+    ///
+    /// # Errors
+    ///
+    /// What the author's choice threw, or `actor/callback_timed_out`.
+    pub async fn hibernates_socket(
+        &self,
+        name: &ActorName,
+        request: &RequestHead,
+    ) -> Result<bool, Error> {
+        let Some(factory) = self.state.lock().places.factory(name) else { return Ok(false) };
+        let timeout = factory.config().on_before_connect_timeout;
+        tokio::select! {
+            biased;
+            chosen = factory.hibernates(request) => chosen,
+            () = self.runtime.clock().sleep(timeout) => {
+                Err(callback_timed_out("can_hibernate_websocket", timeout))
+            }
+        }
     }
 
     /// What the host knows of an actor.
