@@ -2,13 +2,15 @@
 //! that no connection of ours carries.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use axum::body::{Body, HttpBody};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::{Frame, SizeHint};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use parking_lot::Mutex;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::error::GatewayError;
@@ -72,17 +74,80 @@ async fn read_all(mut body: Body, limit: usize) -> Result<Read, GatewayError> {
 }
 
 /// The body of an answer that somebody else sends: counted among what is open until it has
-/// been read or is dropped, and cut off with that.
+/// been read or is dropped, and cut off with that. Nobody has to read it for that: what it
+/// holds goes then.
 pub(super) struct Tracked {
-    body: Body,
-    /// Boxed, since it may not move once it is waited for.
-    cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
-    _open: TaskTrackerToken,
+    slot: Arc<Slot>,
+    cut_off: CancellationToken,
+    /// Ends the watch of it.
+    _watched: DropGuard,
+    /// What the body says of the rest of itself. Known here, since the body may be gone.
+    rest: SizeHint,
+    is_over: bool,
+}
+
+/// Where a body is that may be taken away from whoever reads it.
+#[derive(Default)]
+struct Slot(Mutex<Place>);
+
+#[derive(Default)]
+struct Place {
+    /// `None` while a frame is asked of it, and for ever once it is cut off.
+    held: Option<(Body, TaskTrackerToken)>,
+    is_cut: bool,
+    reader: Option<Waker>,
 }
 
 impl Tracked {
-    pub(super) fn new(body: Body, cut_off: CancellationToken, open: TaskTrackerToken) -> Self {
-        Self { body, cut_off: Box::pin(cut_off.cancelled_owned()), _open: open }
+    /// A body, and what watches over it: to be begun as a task.
+    pub(super) fn new(
+        body: Body,
+        cut_off: CancellationToken,
+        open: TaskTrackerToken,
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
+        let (rest, is_over) = (body.size_hint(), body.is_end_stream());
+        let place = Place { held: Some((body, open)), ..Place::default() };
+        let slot = Arc::new(Slot(Mutex::new(place)));
+        let ended = cut_off.child_token();
+        let watch = {
+            let (ended, slot) = (ended.clone(), Arc::clone(&slot));
+            async move {
+                ended.cancelled().await;
+                slot.cut();
+            }
+        };
+        (Self { slot, cut_off, _watched: ended.drop_guard(), rest, is_over }, watch)
+    }
+}
+
+impl Slot {
+    /// Drops what is there, or will be given back, and wakes its reader.
+    fn cut(&self) {
+        let left = {
+            let mut place = self.0.lock();
+            place.is_cut = true;
+            (place.held.take(), place.reader.take())
+        };
+        let (held, reader) = left;
+        drop(held);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
+    /// Gives back what a frame was asked of. `false`, and it is dropped, when it was cut off
+    /// meanwhile.
+    fn give_back(&self, held: (Body, TaskTrackerToken), reader: Option<Waker>) -> bool {
+        let left = {
+            let mut place = self.0.lock();
+            if place.is_cut {
+                (Some(held), reader)
+            } else {
+                place.held = Some(held);
+                (None, std::mem::replace(&mut place.reader, reader))
+            }
+        };
+        left.0.is_none()
     }
 }
 
@@ -94,20 +159,36 @@ impl HttpBody for Tracked {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(cx);
-        if frame.is_pending() && self.cut_off.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Some(Err(axum::Error::new(GatewayError::AnswerBroken))));
+        if self.cut_off.is_cancelled() {
+            // One that always has more is never waited for.
+            self.slot.cut();
         }
-        frame
+        let held = self.slot.0.lock().held.take();
+        // Asked outside the lock: it is the author's side's code that answers.
+        let asked = held.map(|mut held| (Pin::new(&mut held.0).poll_frame(cx), held));
+        let Some((frame, held)) = asked else { return broken() };
+        (self.rest, self.is_over) = (held.0.size_hint(), held.0.is_end_stream());
+        let reader = frame.is_pending().then(|| cx.waker().clone());
+        if self.slot.give_back(held, reader) { frame } else { broken() }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.is_over
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.rest.clone()
     }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        self.slot.cut();
+    }
+}
+
+fn broken() -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    Poll::Ready(Some(Err(axum::Error::new(GatewayError::AnswerBroken))))
 }
 
 #[cfg(test)]
@@ -116,6 +197,7 @@ mod tests {
 
     use futures::{FutureExt as _, StreamExt as _, stream};
     use tokio_test::{assert_pending, assert_ready, task};
+    use tokio_util::task::TaskTracker;
 
     use super::*;
 
@@ -150,23 +232,56 @@ mod tests {
 
     #[test]
     fn an_answer_counts_as_open_until_it_is_read_and_is_cut_off_where_nothing_comes() {
-        let (open, cut_off) = (tokio_util::task::TaskTracker::new(), CancellationToken::new());
+        let (open, cut_off) = (TaskTracker::new(), CancellationToken::new());
         let tracked = |body| Tracked::new(body, cut_off.clone(), open.token());
-        let whole = tracked(Body::from("abc"));
+        let (whole, watch) = tracked(Body::from("abc"));
+        let mut watch_of_whole = task::spawn(watch);
+        assert_pending!(watch_of_whole.poll());
         assert_eq!(whole.size_hint().exact(), Some(3));
         let endless = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
-        let mut endless = tracked(endless);
+        let (mut endless, watch) = tracked(endless);
+        let mut watch = task::spawn(watch);
+        assert_pending!(watch.poll());
         let mut reading = task::spawn(endless.frame());
         assert_pending!(reading.poll());
 
         assert_eq!(whole.collect().now_or_never().unwrap().unwrap().to_bytes(), "abc");
         assert_eq!(open.len(), 1);
+        assert_ready!(watch_of_whole.poll());
         cut_off.cancel();
+        assert_ready!(watch.poll());
 
         assert!(reading.is_woken());
+        assert!(open.is_empty());
         assert!(assert_ready!(reading.poll()).unwrap().is_err());
-        drop(reading);
-        drop(endless);
+    }
+
+    #[test]
+    fn an_answer_that_nobody_reads_is_cut_off_all_the_same_and_says_so_when_it_is_read() {
+        let (open, cut_off) = (TaskTracker::new(), CancellationToken::new());
+        let (mut unread, watch) =
+            Tracked::new(pieces(vec![1; 100]), cut_off.clone(), open.token());
+        let mut watch = task::spawn(watch);
+        assert_pending!(watch.poll());
+        assert!(unread.frame().now_or_never().unwrap().unwrap().is_ok());
+
+        cut_off.cancel();
+        assert_ready!(watch.poll());
+
+        assert!(open.is_empty());
+        assert!(unread.frame().now_or_never().unwrap().unwrap().is_err());
+    }
+
+    #[test]
+    fn an_answer_that_always_has_more_ends_with_the_next_frame_after_it_is_cut_off() {
+        let (open, cut_off) = (TaskTracker::new(), CancellationToken::new());
+        let (mut endless, _watch) =
+            Tracked::new(pieces(vec![1; 100]), cut_off.clone(), open.token());
+        assert!(endless.frame().now_or_never().unwrap().unwrap().is_ok());
+
+        cut_off.cancel();
+
+        assert!(endless.frame().now_or_never().unwrap().unwrap().is_err());
         assert!(open.is_empty());
     }
 

@@ -35,17 +35,15 @@ pub(super) async fn front(
     request: Request,
     next: Next,
 ) -> Response {
-    let ray_id = ray_id(request.headers(), shared.host.runtime().ids());
-    let origin = text(request.headers(), ORIGIN).map(str::to_owned);
-    let admitted = admit(&shared.options, request.uri(), request.headers());
-    let is_refused = admitted.is_err();
+    let (asker, admitted) = Asker::of(&shared, &request);
+    let ray_id = &asker.ray_id;
     let mut request = request;
     let asked = admitted.clone().map_err(Error::from);
-    let answer = match (upgrade::answer(&shared, &mut request, asked, &ray_id), admitted) {
+    let answer = match (upgrade::answer(&shared, &mut request, asked, ray_id), admitted) {
         (Some(response), _) => Ok(response),
         (None, Err(error)) => Err(Failure::gateway(error)),
         (None, Ok(())) => {
-            let answer = AssertUnwindSafe(answer(&shared, request, next, &ray_id)).catch_unwind();
+            let answer = AssertUnwindSafe(answer(&shared, request, next, ray_id)).catch_unwind();
             answer.await.unwrap_or_else(|panic| {
                 Err(Failure::gateway(Error::internal(panic_text(panic.as_ref()))))
             })
@@ -55,16 +53,45 @@ pub(super) async fn front(
         Ok(mut response) => response.extensions_mut().remove().ok_or(response),
         Err(failure) => Ok(failure),
     };
-    let mut response = match failure {
-        Ok(failure) => failure.respond(shared.options.disclosure, &ray_id),
-        Err(response) => response,
-    };
-    let is_authors = response.extensions_mut().remove::<Authors>().is_some();
-    if !is_refused && !is_authors {
-        add(&mut response, cors::response(origin.as_deref()));
+    match failure {
+        Ok(failure) => asker.told(&shared, failure),
+        Err(response) => asker.answered(response),
     }
-    add(&mut response, [(header::RAY_ID, ray_id)]);
-    response
+}
+
+/// What whoever asks has with every answer (invariant 8 of the gateway).
+pub(super) struct Asker {
+    ray_id: String,
+    origin: Option<String>,
+    is_refused: bool,
+}
+
+impl Asker {
+    /// Who sent a request, and whether it is answered.
+    pub(super) fn of(shared: &Shared, request: &Request) -> (Self, Result<(), ManagerError>) {
+        let admitted = admit(&shared.options, request.uri(), request.headers());
+        let asker = Self {
+            ray_id: ray_id(request.headers(), shared.host.runtime().ids()),
+            origin: text(request.headers(), ORIGIN).map(str::to_owned),
+            is_refused: admitted.is_err(),
+        };
+        (asker, admitted)
+    }
+
+    /// A failure, as it is told.
+    pub(super) fn told(self, shared: &Shared, failure: Failure) -> Response {
+        let response = failure.respond(shared.options.disclosure, &self.ray_id);
+        self.answered(response)
+    }
+
+    fn answered(self, mut response: Response) -> Response {
+        let is_authors = response.extensions_mut().remove::<Authors>().is_some();
+        if !self.is_refused && !is_authors {
+            add(&mut response, cors::response(self.origin.as_deref()));
+        }
+        add(&mut response, [(header::RAY_ID, self.ray_id)]);
+        response
+    }
 }
 
 /// Marks what is the author's own: which pages may read it is the author's matter, since it

@@ -21,16 +21,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::answer::empty;
+use super::answer::Failure;
 use super::body::Tracked;
 use super::error::GatewayError;
+use super::front::Asker;
 use super::options::GatewayOptions;
 use super::socket::Impatient;
 use super::timer::ClockTimer;
 use super::upgrade::Line;
 use super::{Shared, front, manager};
 use crate::core::spawner::Spawner;
-use crate::host::embedded::EmbeddedHost;
+use crate::host::embedded::{EmbeddedHost, HostError};
 use crate::time::{Clock, Duration};
 
 /// How long nothing is accepted after that failed: mostly the process has too many files
@@ -138,19 +139,24 @@ impl Gateway {
     pub fn answer(&self, request: Request) -> impl Future<Output = Response> + Send + use<> {
         let (door, open) = (self.door.clone(), self.door.tasks.token());
         async move {
-            let cut_off = door.cut_off.clone();
+            let (shared, cut_off) = (Arc::clone(&door.shared), door.cut_off.clone());
+            let (asker, _) = Asker::of(&shared, &request);
             let answered = async {
                 // As a connection waits to be accepted. It is never closed, so there is one.
                 let _place = Arc::clone(&door.places).acquire_owned().await;
-                let answered = TowerToHyperService::new(door.router).call(request).await;
+                let answered = TowerToHyperService::new(door.router.clone()).call(request).await;
                 answered.unwrap_or_else(|never| match never {})
             };
             tokio::select! {
                 biased;
-                () = cut_off.cancelled() => empty(StatusCode::SERVICE_UNAVAILABLE),
-                response = answered => {
-                    response.map(|body| Body::new(Tracked::new(body, cut_off.clone(), open)))
+                () = cut_off.cancelled() => {
+                    asker.told(&shared, Failure::gateway(HostError::ShutDown))
                 }
+                response = answered => response.map(|body| {
+                    let (body, watch) = Tracked::new(body, cut_off.clone(), open);
+                    door.spawner.spawn("gateway answer", watch);
+                    Body::new(body)
+                }),
             }
         }
     }

@@ -9,7 +9,8 @@ use tokio::net::TcpStream;
 
 use crate::client::request;
 use crate::fixture::{Front, SECOND, action_uri, spawner};
-use crate::place::{Place, within};
+use crate::place::{HERE, Place, config, counter, within};
+use crate::script::HOOKS;
 use crate::socket::{Socket, number_args};
 
 #[tokio::test]
@@ -152,7 +153,9 @@ async fn a_request_of_somebody_elses_server_is_waited_for_and_then_cut_off() {
         let gateway = Gateway::inside(Arc::clone(&place.host), options, spawner(&place.host));
         place.script.hold("hold");
         let uri = action_uri("hold");
-        let headers = vec![("host".to_owned(), "localhost".to_owned())];
+        let headers = [("host", "localhost"), ("origin", "http://localhost")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec();
         let request = ForeignRequest { method: "POST".to_owned(), uri, headers };
         let (_exchange, answer) = gateway.ask(&request, Some(b"{}"[..].into())).unwrap();
         let stop = async {
@@ -174,5 +177,33 @@ async fn a_request_of_somebody_elses_server_is_waited_for_and_then_cut_off() {
         let head = String::from_utf8_lossy(&answer).into_owned();
         let status = if passes { r#""status":503"# } else { r#""status":200"# };
         assert!(head.contains(status), "{head}");
+        // Whoever waits may read why it ended.
+        assert!(head.contains("x-rivet-ray-id") && head.contains("http://localhost"), "{head}");
+        assert_eq!(head.contains("shut_down"), passes, "{head}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_of_somebody_elses_server_that_nobody_reads_is_cut_off_after_the_grace_period() {
+    let place = Place::new().await;
+    let mut roomy = config();
+    roomy.max_incoming_message_size = 200_000;
+    place.host.register(HERE, counter(), place.script.factory(HOOKS, roomy));
+    let options = GatewayOptions::default();
+    let gateway = Gateway::inside(Arc::clone(&place.host), options, spawner(&place.host));
+    let headers = vec![("host".to_owned(), "localhost".to_owned())];
+    let uri = action_uri("echo");
+    let request = ForeignRequest { method: "POST".to_owned(), uri, headers };
+    let long = format!(r#"{{"args":["{}"]}}"#, "x".repeat(100_000));
+    let (exchange, answer) = gateway.ask(&request, Some(long.into())).unwrap();
+    let head = within(answer).await.unwrap();
+    assert!(String::from_utf8_lossy(&head).contains(r#""status":200"#));
+
+    let passes = async {
+        place.settle().await;
+        place.clock.advance(10 * SECOND);
+    };
+    futures::join!(within(gateway.stop(10 * SECOND)), passes);
+
+    assert!(within(exchange.read()).await.is_err());
 }
