@@ -259,8 +259,7 @@ mod tests {
     #[test]
     fn an_answer_that_nobody_reads_is_cut_off_all_the_same_and_says_so_when_it_is_read() {
         let (open, cut_off) = (TaskTracker::new(), CancellationToken::new());
-        let (mut unread, watch) =
-            Tracked::new(pieces(vec![1; 100]), cut_off.clone(), open.token());
+        let (mut unread, watch) = Tracked::new(pieces(vec![1; 100]), cut_off.clone(), open.token());
         let mut watch = task::spawn(watch);
         assert_pending!(watch.poll());
         assert!(unread.frame().now_or_never().unwrap().unwrap().is_ok());

@@ -8,6 +8,8 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::{Method, Uri};
 use axum::routing::{delete, get, post};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use super::Shared;
 use super::actor::{actor_id, row};
@@ -46,6 +48,7 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/actors/names", get(names))
         .route("/actors/{id}", delete(destroy))
         .route("/actors/{id}/sleep", post(sleep))
+        .route("/actors/{id}/kv/keys/{key}", get(value))
         .fallback(nothing_there)
         .method_not_allowed_fallback(nothing_there)
 }
@@ -262,6 +265,25 @@ async fn sleep(
     shared.host.sleep(id, reply);
     slept.await.map_err(Failure::manager)?;
     Ok(json(manager::json(&Nothing {})))
+}
+
+/// What this runtime keeps under a key of an actor: nothing, so a dashboard that looks for the
+/// inspector's token (`Aw==`) learns that there is none. The author's own keys are no
+/// matter of those who manage actors.
+async fn value(
+    State(shared): State<Arc<Shared>>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    check_query(&shared, query)?;
+    let bad = |reason| Failure::manager(ManagerError::BadRequest { reason });
+    let Path((id, key)) = path.map_err(|error| bad(error.body_text()))?;
+    let id = actor_id(&id).map_err(|error| bad(error.to_string()))?;
+    if STANDARD.decode(&key).is_err() {
+        return Err(bad("the key is no base64".to_owned()));
+    }
+    row(&shared, Address::Id(id)).await.map_err(Failure::manager)?;
+    Err(Failure::manager(ManagerError::NoSuchValue { key: key.chars().take(256).collect() }))
 }
 
 /// An id in a path of the manager, which says of any other text that it is none (O§1.1).

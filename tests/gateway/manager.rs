@@ -250,3 +250,18 @@ async fn a_path_that_leads_nowhere_is_named_without_what_may_be_a_token() {
         assert!(!response.text().contains("secret"));
     }
 }
+
+/// O§1.2: what a dashboard asks for before it shows an inspector.
+#[tokio::test]
+async fn an_actor_has_no_value_under_a_key_of_the_runtime() {
+    let front = Front::new().await;
+    let id = front.place.running("a").await;
+    let ask = async |id: &str, key: &str| {
+        front.ask("GET", &format!("/actors/{id}/kv/keys/{key}"), &[], b"").await.fault()
+    };
+
+    assert_eq!(ask(&id.to_string(), "Aw==").await, (400, "actor.kv_key_not_found".into()));
+    assert_eq!(ask(&id.to_string(), "no%20base64").await.0, 400);
+    front.place.destroy(get("a")).await.unwrap();
+    assert_eq!(ask(&id.to_string(), "Aw==").await.1, "actor.not_found");
+}
