@@ -16,17 +16,20 @@ const hasCurl = await run("curl", ["--version"]).then(
 );
 if (!hasCurl && process.env.CI) throw new Error("curl is not installed");
 
-const goOn = deferred();
+/** What streams wait for before their second piece, by their names. */
+const goOn = { stream: deferred(), old: deferred() };
+/** Neither what a machine has set up for curl, nor for ever. */
+const ALWAYS = ["--disable", "--silent", "--show-error", "--noproxy", "*", "--max-time", "20"];
 
 const site = actor({
   state: { count: 0 },
   async onRequest(_c, request) {
-    const { pathname, search } = new URL(request.url);
+    const { pathname, search, searchParams } = new URL(request.url);
     if (pathname === "/pieces") {
       const body = new ReadableStream({
         async start(controller) {
           controller.enqueue(new TextEncoder().encode("first;"));
-          await goOn.promise;
+          await goOn[searchParams.get("name")].promise;
           controller.enqueue(new TextEncoder().encode("second"));
           controller.close();
         },
@@ -58,8 +61,7 @@ describe("curl", { skip: !hasCurl && "curl is not installed" }, () => {
 
   /** What curl prints, with the heads of the answers in front. `@-` among the arguments is `input`. */
   async function curlWith(input, ...args) {
-    const given = ["--silent", "--show-error", "--max-time", "20", "--include", ...args];
-    const running = run("curl", given, { maxBuffer: 1 << 26 });
+    const running = run("curl", [...ALWAYS, "--include", ...args], { maxBuffer: 1 << 26 });
     // One that has its answer ends without reading it.
     running.child.stdin.on("error", () => {});
     running.child.stdin.end(input);
@@ -104,7 +106,13 @@ describe("curl", { skip: !hasCurl && "curl is not installed" }, () => {
     const { status, headers, body } = parts(await curl("--head", page("/head")));
     assert.equal(status, 200);
     assert.equal(headers["content-type"], got.headers["content-type"]);
+    assert.ok(got.body.length > 0);
+    // `GET` and `HEAD` are as long as each other, in letters.
+    assert.equal(headers["content-length"], String(got.body.length + 1));
+    assert.equal(got.headers["content-length"], String(got.body.length));
     assert.equal(body, "");
+    const streamed = parts(await curl("--head", page("/pieces", "&name=old")));
+    assert.deepEqual([streamed.status, streamed.headers["content-length"]], [200, undefined]);
   });
 
   it("is told with OPTIONS what pages of browsers may do", async () => {
@@ -116,12 +124,12 @@ describe("curl", { skip: !hasCurl && "curl is not installed" }, () => {
   });
 
   it("hears a stream piece by piece", async () => {
-    const child = spawn("curl", ["--silent", "--no-buffer", page("/pieces")]);
+    const child = spawn("curl", [...ALWAYS, "--no-buffer", page("/pieces", "&name=stream")]);
     child.stdout.setEncoding("utf8");
     const heard = [];
     for await (const piece of child.stdout) {
       heard.push(piece);
-      if (heard.length === 1) goOn.resolve();
+      if (heard.length === 1) goOn.stream.resolve();
     }
     assert.equal(heard[0], "first;");
     assert.equal(heard.join(""), "first;second");
@@ -149,7 +157,8 @@ describe("curl", { skip: !hasCurl && "curl is not installed" }, () => {
     assert.equal(status, 200);
     assert.equal(headers["transfer-encoding"], undefined);
     assert.equal(JSON.parse(body).path, "/old");
-    const streamed = parts(await curl("--http1.0", page("/pieces")));
+    goOn.old.resolve();
+    const streamed = parts(await curl("--http1.0", page("/pieces", "&name=old")));
     assert.equal(streamed.headers["transfer-encoding"], undefined);
     assert.equal(streamed.body, "first;second");
   });

@@ -5,13 +5,16 @@
 //! changed before. The head crosses as JSON, with the body behind it where that is small;
 //! otherwise as the number of an [`Exchange`].
 
+use std::io;
 use std::sync::{Arc, OnceLock};
 
 use axum::body::{Body, HttpBody as _};
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::{BufMut as _, Bytes, BytesMut};
+use futures::stream;
 use serde::{Deserialize, Serialize};
 
 use super::Shared;
@@ -184,13 +187,21 @@ impl RawRequest {
             .ok_or_else(|| invalid(format_args!("its status is {}", head.status)))?;
         let is_empty =
             self.has_no_body || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        // Of what GET would be answered with; where that is not known, nobody may say 0.
+        let length = (self.has_no_body && !head.streams).then_some(body.len());
         let body = match (is_empty, head.streams) {
+            (true, true) if self.has_no_body => {
+                Body::from_stream(stream::empty::<io::Result<Bytes>>())
+            }
             (true, _) => Body::empty(),
             (false, true) => self.pieces.into_body(self.exchange, guard),
             (false, false) => Body::from(body),
         };
         let mut response = Response::new(body);
         *response.status_mut() = status;
+        if let Some(length) = length {
+            response.headers_mut().insert(CONTENT_LENGTH, length.into());
+        }
         for (name, value) in head.headers {
             let (Ok(known), Some(value)) = (HeaderName::try_from(&name), value_of(&value)) else {
                 return Err(invalid(format_args!("it has a header `{name}` that none can have")));
@@ -205,7 +216,7 @@ impl RawRequest {
 
 /// Headers that speak of one connection, which is the server's matter.
 fn is_of_the_connection(name: &HeaderName) -> bool {
-    use axum::http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
+    use axum::http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
     [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE].contains(name)
 }
 
