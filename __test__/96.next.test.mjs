@@ -32,9 +32,10 @@ const counter = actor({ state: { n: 0 }, actions: { add: (c) => "one " + ++c.sta
 export const registry = setup({ use: { counter }, storage: "data", reload: "now" });`,
     "app/add/route.js": route("handle.add()"),
     "app/pid/route.js": route("String(process.pid)"),
-    "app/api/rivet/[...path]/route.js": sample("frameworks.md", "route.ts")
-      .replace("./actors.js", "../../../../actors")
-      .replace("request: Request", "request"),
+    "app/api/rivet/[...path]/route.js": sample(
+      "frameworks.md",
+      "app/api/rivet/[...path]/route.ts",
+    ).replace("request: Request", "request"),
     "app/layout.js": "export default ({ children }) => <html><body>{children}</body></html>;",
   });
   const next = `${packages}/node_modules/next/dist/bin/next`;

@@ -23,7 +23,7 @@ const schema = (check) => ({
 
 const room = actor({
   createState: (_c, input) => ({ input, wakes: 0, said: 0, gone: [] }),
-  vars: { asked: null },
+  createVars: () => ({ asked: null, waiting: [] }),
   events: {
     said: event(),
     secret: event({ canSubscribe: (_c) => false }),
@@ -103,7 +103,14 @@ const room = actor({
       return { ...c.conn.state, params: c.conn.params, id: c.conn.id };
     },
     names: (c) => [...c.conns.values()].map((conn) => conn.state.name).sort(),
-    after: (c, ms, value) => c.clock.sleep(ms).then(() => value),
+    /** Is answered once another call releases it. */
+    wait: (c, value) => new Promise((resolve) => c.vars.waiting.push(() => resolve(value))),
+    /** Waits for a call that waits, and releases it unless `answers` is false. */
+    async release(c, { answers = true } = {}) {
+      while (c.vars.waiting.length === 0) await c.clock.sleep(1);
+      const release = c.vars.waiting.shift();
+      if (answers) release();
+    },
     never: () => new Promise(() => {}),
     large: (_c, size) => "x".repeat(size),
     refuse() {

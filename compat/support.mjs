@@ -42,10 +42,15 @@ export async function startServer(...token) {
       if (!response.ok) throw new Error(await response.text());
     },
     async close() {
-      await Promise.all([...clients].map((client) => client.dispose()));
-      child.stdin.end();
-      const [code, signal] = await within(exit, "the server ends");
-      if (code !== 0) throw new Error(`the server ended with ${code ?? signal}`);
+      try {
+        const disposed = Promise.all([...clients].map((client) => client.dispose()));
+        await within(disposed, "the clients are disposed of");
+        child.stdin.end();
+        const [code, signal] = await within(exit, "the server ends");
+        if (code !== 0) throw new Error(`the server ended with ${code ?? signal}`);
+      } finally {
+        child.kill("SIGKILL");
+      }
     },
   };
 }

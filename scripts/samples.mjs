@@ -40,6 +40,7 @@ function layOut(page) {
     }
     if (!fence.run && !fence.check && !fence.file) continue;
     const name = fence.file ?? `line-${fence.line}.${fence.language}`;
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
     writeFileSync(path.join(folder, name), fence.code);
     if (name.endsWith(".ts")) typed++;
     if (fence.run) samples.push({ at, script: path.join(folder, name.replace(/\.ts$/, ".js")) });

@@ -25,17 +25,27 @@ function newNode() {
   return own >= NODE_AT_LEAST ? process.execPath : undefined;
 }
 
-/** Runs the tests, as one step. */
+/** Installs the clients, as a step that fails on CI alone; whether they are there then. */
+async function installed(steps) {
+  let isThere = true;
+  const done = await steps.step("npm packages of published clients", async (progress) => {
+    try {
+      // No script of a package: none is needed, and some would compile or fetch more.
+      const more = ["--ignore-scripts", "--loglevel=error"];
+      return await installIn(COMPAT, more, progress);
+    } catch (error) {
+      if (process.env.CI || !(error instanceof StepFailed)) throw error;
+      isThere = false;
+      return `could not be installed: ${error.message}`;
+    }
+  });
+  return done && isThere;
+}
+
+/** Runs the tests, as one step behind that of the packages. */
 export async function clients(steps, verbose) {
   const title = "published clients";
-  try {
-    // No script of a package: none is needed, and some would compile or fetch more.
-    await installIn(COMPAT, ["--ignore-scripts", "--loglevel=error"]);
-  } catch (error) {
-    if (!(error instanceof StepFailed)) throw error;
-    const note = `could not be installed: ${error.message}`;
-    return steps.skip(title, note, process.env.CI ? "failed" : "skipped");
-  }
+  if (!(await installed(steps))) return steps.skip(title, "they are not installed", "skipped");
   const node = newNode();
   if (node === undefined) {
     const note = `Node.js ${NODE_AT_LEAST} or newer is needed`;
