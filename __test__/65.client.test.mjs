@@ -291,14 +291,21 @@ for (const encoding of ["cbor", "json"]) {
       assert.deepEqual({ ...second.message }, { body: "x", wait: true, timeout: 500 });
     });
 
-    it("refuses options of messages that the network has not", async () => {
-      const handle = (await clientFor()).room.get("a");
-
-      await assert.rejects(handle.send("jobs", 1, { dedupeKey: "x" }), {
-        code: "invalid_argument",
-        message: 'key "dedupeKey" of options of send() is not available yet',
-      });
-      await assert.rejects(handle.send("jobs", 1, { timeout: 5 }), { code: "invalid_argument" });
+    it("sends how a message is kept, and refuses what is none of that", async () => {
+      const handle = (await clientFor(() => ({ status: "completed" }))).room.get("a");
+      await handle.send("jobs", 1, { dedupeKey: "once", delay: 1_500 });
+      const [{ message }] = server.requests;
+      assert.deepEqual([message.dedupeKey, message.delay], ["once", 1_500]);
+      for (const wrong of [
+        { timeout: 5 },
+        { dedupeKey: 1 },
+        { delay: -1 },
+        { delay: Number.POSITIVE_INFINITY },
+        { later: 1 },
+      ]) {
+        await assert.rejects(handle.send("jobs", 1, wrong), { code: "invalid_argument" });
+      }
+      assert.equal(server.requests.length, 1);
     });
   });
 }

@@ -51,6 +51,10 @@ const room = actor({
     },
     leave: (c) => c.conn.disconnect("room.closed"),
     rest: (c) => c.sleep(),
+    take: async (c) => {
+      const messages = await c.queue.tryNextBatch({ names: ["ignored"], count: 10 });
+      return messages.map(({ body }) => body);
+    },
     never: () => new Promise(() => {}),
     group: { inner: (_c, n) => n + 1n },
   },
@@ -300,6 +304,17 @@ describe("send() of a handle and of a connection", () => {
       assert.equal(late.status, "timedOut");
       await assert.rejects(target.send("typo", 1), { group: "queue", code: "not_declared" });
     }
+  });
+});
+
+describe("send() with a policy", () => {
+  it("keeps the first message of a key, and holds others back", async () => {
+    const handle = connect().room.getOrCreate("kept");
+    await handle.send("ignored", "first", { dedupeKey: "k" });
+    await handle.send("ignored", "second", { dedupeKey: "k" });
+    await handle.send("ignored", "later", { delay: 600_000 });
+    await handle.send("ignored", "last");
+    assert.deepEqual(await handle.take(), ["first", "last"]);
   });
 });
 

@@ -33,6 +33,17 @@ pub struct QueueSendRequest {
     pub wait: Option<bool>,
     /// How long it waits, in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// What clients of ours may ask for, which BARE has no room for.
+    pub policy: SendPolicy,
+}
+
+/// How a message is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SendPolicy {
+    /// Of all messages of the queue that are sent under it the first one counts.
+    pub dedupe_key: Option<String>,
+    /// How long it is held back, in milliseconds.
+    pub delay_ms: Option<u64>,
 }
 
 /// What became of a message.
@@ -92,11 +103,19 @@ impl QueueSendRequest {
     pub fn as_call(&self, queue: &str) -> Result<Payload, ProtocolError> {
         let mut out = cbor::Writer::with_capacity(self.body.cbor().len() + queue.len() + 32);
         out.array(3).text(queue).raw(self.body.cbor());
-        out.map(2).text("wait").flag(self.wait.unwrap_or(false)).text("timeoutMs");
+        let SendPolicy { dedupe_key, delay_ms } = &self.policy;
+        out.map(2 + usize::from(dedupe_key.is_some()) + usize::from(delay_ms.is_some()));
+        out.text("wait").flag(self.wait.unwrap_or(false)).text("timeoutMs");
         match self.timeout_ms {
             Some(timeout) => out.whole(timeout),
             None => out.number(-1.0),
         };
+        if let Some(key) = dedupe_key {
+            out.text("dedupeKey").text(key);
+        }
+        if let Some(delay) = *delay_ms {
+            out.text("delayMs").whole(delay);
+        }
         Payload::new(out.into_bytes().into())
     }
 }
@@ -171,11 +190,19 @@ impl Shape for QueueSendRequest {
             name: from.optional(bare::Reader::text)?,
             wait: from.optional(bare::Reader::flag)?,
             timeout_ms: from.optional(bare::Reader::u64)?,
+            policy: SendPolicy::default(),
         })
     }
 
     fn write_map(&self, out: &mut cbor::Writer) {
-        let optional = [self.name.is_some(), self.wait.is_some(), self.timeout_ms.is_some()];
+        let SendPolicy { dedupe_key, delay_ms } = &self.policy;
+        let optional = [
+            self.name.is_some(),
+            self.wait.is_some(),
+            self.timeout_ms.is_some(),
+            dedupe_key.is_some(),
+            delay_ms.is_some(),
+        ];
         out.map(1 + optional.into_iter().filter(|given| *given).count());
         out.text("body").raw(self.body.cbor());
         if let Some(name) = &self.name {
@@ -187,15 +214,26 @@ impl Shape for QueueSendRequest {
         if let Some(timeout) = self.timeout_ms {
             out.text("timeout").whole(timeout);
         }
+        if let Some(key) = dedupe_key {
+            out.text("dedupeKey").text(key);
+        }
+        if let Some(delay) = *delay_ms {
+            out.text("delay").whole(delay);
+        }
     }
 
     fn read_map(from: &Item) -> Result<Self, ProtocolError> {
-        let [body, name, wait, timeout] = from.fields(["body", "name", "wait", "timeout"])?;
+        let [body, name, wait, timeout, key, delay] =
+            from.fields(["body", "name", "wait", "timeout", "dedupeKey", "delay"])?;
         Ok(Self {
             body: body.payload()?,
             name: name.optional().map(|name| name.text()).transpose()?,
             wait: wait.optional().map(|wait| wait.flag()).transpose()?,
             timeout_ms: timeout.optional().map(|timeout| timeout.milliseconds()).transpose()?,
+            policy: SendPolicy {
+                dedupe_key: key.optional().map(|key| key.text()).transpose()?,
+                delay_ms: delay.optional().map(|delay| delay.milliseconds()).transpose()?,
+            },
         })
     }
 }

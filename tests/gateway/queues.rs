@@ -2,7 +2,7 @@
 
 use greenroom::core::connections::ConnHooks;
 use greenroom::error::{Error, ErrorCode};
-use greenroom::protocol::http::{QueueSendRequest, QueueSendResponse, SendStatus};
+use greenroom::protocol::http::{QueueSendRequest, QueueSendResponse, SendPolicy, SendStatus};
 use greenroom::protocol::{Encoding, Wire as _};
 use serde_json::{Value, json};
 
@@ -36,11 +36,29 @@ async fn without_a_word_nobody_waits_and_there_is_no_limit() {
 }
 
 #[tokio::test]
+async fn a_message_may_be_held_back_and_be_the_only_one_of_its_key() {
+    let front = Front::new().await;
+    let body = br#"{"body":1,"dedupeKey":"once","delay":1.5}"#;
+
+    let response = front.ask("POST", &queue_uri("jobs"), &[], body).await;
+
+    let how = json!({ "wait": false, "timeoutMs": -1, "dedupeKey": "once", "delayMs": 2 });
+    assert_eq!(response.json()["response"], json!(["jobs", 1, how]));
+    let refused = front.ask("POST", &queue_uri("jobs"), &[], br#"{"body":1,"delay":-1}"#).await;
+    assert_eq!(refused.status, 400);
+}
+
+#[tokio::test]
 async fn each_encoding_is_answered_in_itself() {
     for encoding in [Encoding::Cbor, Encoding::Bare] {
         let front = Front::new().await;
-        let request =
-            QueueSendRequest { body: number(5), name: None, wait: None, timeout_ms: None };
+        let request = QueueSendRequest {
+            body: number(5),
+            name: None,
+            wait: None,
+            timeout_ms: None,
+            policy: SendPolicy::default(),
+        };
         let body = request.encode(encoding).unwrap();
         let headers = [("x-rivet-encoding", encoding.name())];
 

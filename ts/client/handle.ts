@@ -78,18 +78,30 @@ async function sendTo(actor: RemoteActor, name: unknown, body: unknown, given: u
   const options = (given ?? {}) as Record<string, unknown>;
   const keys = {
     place: "options of send()",
-    known: ["wait", "timeout", "signal"],
-    later: ["dedupeKey", "delay"],
+    known: ["wait", "timeout", "signal", "dedupeKey", "delay"],
   };
   checkedArgument(() => checkKeys(options, keys));
-  const { wait = false, timeout } = options;
+  const { wait = false, timeout, dedupeKey, delay } = options;
   if (typeof wait !== "boolean") {
     throw invalidArgument(`wait of options of send() is ${describe(wait)}, not a boolean`);
   }
   if (timeout !== undefined && !(typeof timeout === "number" && timeout >= 0 && wait)) {
     throw invalidArgument("timeout of options of send() is milliseconds, and needs wait: true");
   }
-  return actor.send(name, body, { wait, timeout }, readSignal(options.signal));
+  if (dedupeKey !== undefined && typeof dedupeKey !== "string") {
+    throw invalidArgument(`dedupeKey of options of send() is ${describe(dedupeKey)}, not a string`);
+  }
+  if (delay !== undefined && !(typeof delay === "number" && delay >= 0 && Number.isFinite(delay))) {
+    const what = `delay of options of send() is ${describe(delay)}, not milliseconds from 0`;
+    throw invalidArgument(what);
+  }
+  const how = {
+    wait,
+    timeout,
+    ...(dedupeKey !== undefined && { dedupeKey }),
+    ...(delay !== undefined && { delay }),
+  };
+  return actor.send(name, body, how, readSignal(options.signal));
 }
 
 async function openRaw(actor: RemoteActor, path: string | undefined): Promise<SocketLike> {

@@ -70,7 +70,7 @@ export class RemoteActor {
   async send(
     name: string,
     body: unknown,
-    how: { wait: boolean; timeout: number | undefined },
+    how: { wait: boolean; timeout: number | undefined; dedupeKey?: string; delay?: number },
     signal?: AbortSignal,
   ): Promise<QueueSendResult<unknown> | undefined> {
     const message = { body: readingArgument(() => this.encoding.lift(body, "body")), ...how };

@@ -12,12 +12,22 @@ import type { SendAnswer, SendArguments } from "./send";
 /** What a client sent, as messages from handles are. */
 export function readSent(bytes: Uint8Array | undefined, live: Live): SendArguments {
   const sent = readRemote(bytes, "body", live.specifier);
-  const [name, body, { wait, timeoutMs }] = sent as [
+  const [name, body, { wait, timeoutMs, delayMs, dedupeKey }] = sent as [
     string,
     unknown,
-    { wait: boolean; timeoutMs: number | bigint },
+    {
+      wait: boolean;
+      timeoutMs: number | bigint;
+      delayMs?: number | bigint;
+      dedupeKey?: string;
+    },
   ];
-  const options = { delayMs: undefined, dedupeKey: undefined, wait, timeoutMs: Number(timeoutMs) };
+  const options = {
+    delayMs: delayMs === undefined ? undefined : Number(delayMs),
+    dedupeKey,
+    wait,
+    timeoutMs: Number(timeoutMs),
+  };
   return [name, encode(body, "body"), options];
 }
 

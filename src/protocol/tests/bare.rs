@@ -5,7 +5,8 @@ use std::fmt::Debug;
 
 use super::samples::{args, error, hex, object, payload, short_error};
 use crate::protocol::http::{
-    ActionRequest, ActionResponse, QueueSendRequest, QueueSendResponse, ResolveResponse, SendStatus,
+    ActionRequest, ActionResponse, QueueSendRequest, QueueSendResponse, ResolveResponse,
+    SendPolicy, SendStatus,
 };
 use crate::protocol::{ActorBody, Encoding, ErrorBody, ToClient, ToServer, Version, Wire};
 
@@ -82,11 +83,18 @@ fn bodies_have_the_bytes_of_version_4() {
             name: Some("q".into()),
             wait: Some(true),
             timeout_ms: Some(1_000),
+            policy: SendPolicy::default(),
         },
         "0400 04a1616b01 010171 0101 01e803000000000000",
     );
     is_written_as(
-        QueueSendRequest { body: payload(&[1]), name: None, wait: None, timeout_ms: None },
+        QueueSendRequest {
+            body: payload(&[1]),
+            name: None,
+            wait: None,
+            timeout_ms: None,
+            policy: SendPolicy::default(),
+        },
         "0400 0101 00 00 00",
     );
     is_written_as(
@@ -96,6 +104,7 @@ fn bodies_have_the_bytes_of_version_4() {
             name: Some("q".into()),
             wait: Some(false),
             timeout_ms: None,
+            policy: SendPolicy::default(),
         },
         "0400 06 b90001616b01 010171 0100 00",
     );
@@ -153,8 +162,13 @@ fn every_version_is_read() {
 /// §3.6, the table of versions.
 #[test]
 fn queues_came_with_version_3() {
-    let request =
-        QueueSendRequest { body: payload(&[1]), name: None, wait: None, timeout_ms: None };
+    let request = QueueSendRequest {
+        body: payload(&[1]),
+        name: None,
+        wait: None,
+        timeout_ms: None,
+        policy: SendPolicy::default(),
+    };
 
     assert_eq!(request.encode_bare(Version::V3).unwrap(), hex("0300 0101 00 00 00"));
     assert!(request.encode_bare(Version::V2).is_err());

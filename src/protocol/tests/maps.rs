@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::samples::{args, error, hex, object, payload, short_error};
 use crate::protocol::http::{
     ActionRequest, ActionResponse, ActorMetadata, Deployment, QueueSendRequest, QueueSendResponse,
-    ResolveResponse, SendStatus,
+    ResolveResponse, SendPolicy, SendStatus,
 };
 use crate::protocol::{Args, Encoding, ErrorBody, Payload, ToClient, ToServer, Wire};
 
@@ -74,8 +74,19 @@ fn bodies_are_written_in_json_as_the_clients_read_them() {
             name: Some("q".into()),
             wait: Some(true),
             timeout_ms: Some(1_000),
+            policy: SendPolicy::default(),
         },
         r#"{"body":{"k":1},"name":"q","wait":true,"timeout":1000}"#,
+    );
+    is_written_as(
+        QueueSendRequest {
+            body: object(),
+            name: None,
+            wait: None,
+            timeout_ms: None,
+            policy: SendPolicy { dedupe_key: Some("d".into()), delay_ms: Some(9) },
+        },
+        r#"{"body":{"k":1},"dedupeKey":"d","delay":9}"#,
     );
     is_written_as(
         QueueSendResponse { status: SendStatus::Completed, response: Some(Payload::null()) },
@@ -269,7 +280,13 @@ fn undefined_is_absent_in_the_request_of_a_queue_and_null_is_a_message() {
 
     assert_eq!(
         QueueSendRequest::decode(Encoding::Cbor, bytes.into()).unwrap(),
-        QueueSendRequest { body: Payload::null(), name: None, wait: Some(false), timeout_ms: None }
+        QueueSendRequest {
+            body: Payload::null(),
+            name: None,
+            wait: Some(false),
+            timeout_ms: None,
+            policy: SendPolicy::default()
+        }
     );
 }
 

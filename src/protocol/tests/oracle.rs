@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_bare::Uint;
 
 use super::samples::{args, payload};
-use crate::protocol::http::QueueSendRequest;
+use crate::protocol::http::{QueueSendRequest, SendPolicy};
 use crate::protocol::{ActorBody, Encoding, ErrorBody, ToClient, ToServer, Wire};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -120,7 +120,7 @@ proptest! {
             &error.encode(Encoding::Bare).unwrap(),
         );
         let send =
-            QueueSendRequest { body: payload(&list), name: key.clone(), wait, timeout_ms: timeout };
+            QueueSendRequest { body: payload(&list), name: key.clone(), wait, timeout_ms: timeout, policy: SendPolicy::default() };
         agree(
             &QueueSend { body: list, name: key, wait, timeout },
             &send.encode(Encoding::Bare).unwrap(),

@@ -8,7 +8,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::protocol::http::{
-    ActionRequest, ActionResponse, QueueSendRequest, QueueSendResponse, ResolveResponse, SendStatus,
+    ActionRequest, ActionResponse, QueueSendRequest, QueueSendResponse, ResolveResponse,
+    SendPolicy, SendStatus,
 };
 use crate::protocol::{
     ActorBody, Args, Encoding, ErrorBody, Payload, ToClient, ToServer, Wire, fuzz,
@@ -123,6 +124,7 @@ fn queue_send() -> impl Strategy<Value = QueueSendRequest> {
         name,
         wait,
         timeout_ms,
+        policy: SendPolicy::default(),
     })
 }
 
