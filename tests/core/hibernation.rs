@@ -391,27 +391,3 @@ async fn a_save_that_failed_and_is_tried_again_carries_what_the_first_one_took()
     assert_eq!(left.len(), 1);
     assert_eq!((left[0].socket, left[0].state.clone()), (SOCKET, bytes("1")));
 }
-
-#[tokio::test]
-async fn the_number_of_the_last_message_is_stored_before_it_could_look_like_an_earlier_one() {
-    for config in [ActorConfig { has_state: true, ..ActorConfig::default() }, interval()] {
-        let fixture = Fixture::with(config).await;
-        let actor = fixture.started().await;
-        let (_, connection) = lasting(&fixture, &actor, SOCKET).await;
-        for batch in 0..4u16 {
-            for number in 1..=10_000 {
-                connection.acknowledge(batch * 10_000 + number).unwrap();
-            }
-            fixture.advance_ms(1_000).await;
-        }
-        actor.break_generation(Error::new(ErrorCode::new("user", "no"), "no"));
-        fixture.settle().await;
-
-        let next = fixture.started().await;
-        let again = next.connection_of(SOCKET).unwrap();
-        again.acknowledge(40_000).unwrap();
-
-        assert_eq!(again.arrival(40_000).unwrap(), Arrival::Duplicate);
-        assert_eq!(again.arrival(40_001).unwrap(), Arrival::Next);
-    }
-}

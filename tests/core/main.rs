@@ -19,6 +19,7 @@ mod faults;
 mod fixture;
 mod hibernation;
 mod kv;
+mod message_numbers;
 mod messages;
 mod queue;
 mod run;

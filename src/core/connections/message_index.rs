@@ -33,6 +33,11 @@ pub(super) fn later(a: u16, b: u16) -> u16 {
     if is_ahead(b.wrapping_sub(a)) { b } else { a }
 }
 
+/// The earlier one of two numbers.
+pub(super) fn earlier(a: u16, b: u16) -> u16 {
+    if later(a, b) == a { b } else { a }
+}
+
 /// Whether a number that is so much larger is a later one, and not an earlier one that
 /// lies before the wrap.
 const fn is_ahead(distance: u16) -> bool {
@@ -68,5 +73,15 @@ mod tests {
         assert_eq!(later(5, 6), 6);
         assert_eq!(later(u16::MAX, 2), 2);
         assert_eq!(later(2, u16::MAX), 2);
+    }
+
+    #[test]
+    fn of_two_numbers_one_is_the_earlier_and_the_other_the_later() {
+        for (a, b) in [(5, 4), (5, 5), (5, 6), (u16::MAX, 2), (2, u16::MAX)] {
+            let mut both = [earlier(a, b), later(a, b)];
+            assert_eq!(earlier(a, b), earlier(b, a));
+            both.sort_unstable();
+            assert_eq!(both, [a.min(b), a.max(b)]);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What changed of hibernatable connections and no commit carries (invariant 6 of the
 //! [parent module](super)).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::conn::ConnId;
 
@@ -22,6 +22,9 @@ pub(crate) struct Pending {
     removed: BTreeSet<ConnId>,
     /// Some of them are urgent.
     urgent: bool,
+    /// Of those that a commit took: the number of the message up to which each was stored
+    /// before, where the commit stores a later one.
+    stored_before: BTreeMap<ConnId, u16>,
 }
 
 impl Pending {
@@ -59,6 +62,16 @@ impl Pending {
         self.updated.remove(&id);
         self.removed.insert(id);
         self.urgent = true;
+    }
+
+    /// Notes up to which message a connection was stored that a commit takes.
+    pub(super) fn note_stored(&mut self, id: ConnId, index: u16) {
+        self.stored_before.insert(id, index);
+    }
+
+    /// What was noted of that, taken out.
+    pub(super) fn take_stored(&mut self) -> BTreeMap<ConnId, u16> {
+        std::mem::take(&mut self.stored_before)
     }
 
     /// Takes everything.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::audience::Audience;
 use super::conn::{Conn, ConnId};
 use super::error::ConnectionError;
-use super::message_index::{Arrival, MAX_UNSTORED, later};
+use super::message_index::{Arrival, MAX_UNSTORED, earlier, later};
 use super::pending::{Pending, Urgency};
 use super::{MAX_SUBSCRIBED_BYTES, MAX_SUBSCRIPTIONS};
 use crate::store::{ConnectionOp, RowOp, SocketId, StoredConnection};
@@ -22,7 +22,7 @@ struct Entry {
     subscriptions: BTreeSet<Box<str>>,
     /// The number of the last message from the client that was handled.
     server_index: u16,
-    /// That of them which a commit has taken last.
+    /// That of them which a commit has taken last that did not fail, so far as is known.
     stored_index: u16,
     /// Kept for the gateway, which alone changes it.
     client_index: u16,
@@ -305,19 +305,35 @@ impl Connections {
     /// Takes what changed, as rows: updates, then removals. Of a connection that is gone
     /// nothing is updated.
     pub(crate) fn take_rows(&mut self) -> (Vec<RowOp>, Pending) {
-        let pending = self.pending.take();
+        let mut pending = self.pending.take();
         let entries = &mut self.entries;
+        let mut before = Vec::new();
         let mut ops: Vec<_> = pending
             .updates()
-            .filter_map(|id| entries.get_mut(id)?.store())
+            .filter_map(|id| {
+                let entry = entries.get_mut(id)?;
+                if entry.stored_index != entry.server_index {
+                    before.push((id.clone(), entry.stored_index));
+                }
+                entry.store()
+            })
             .map(|stored| ConnectionOp::Put(Box::new(stored)))
             .collect();
+        for (id, index) in before {
+            pending.note_stored(id, index);
+        }
         ops.extend(pending.removals().map(|id| ConnectionOp::Delete(id.as_str().to_owned())));
         (ops.into_iter().map(RowOp::Connection).collect(), pending)
     }
 
     /// Gives back what a commit took that failed (invariant 6).
-    pub(crate) fn give_back(&mut self, taken: Pending) {
+    pub(crate) fn give_back(&mut self, mut taken: Pending) {
+        for (id, index) in taken.take_stored() {
+            if let Some(entry) = self.entries.get_mut(&id) {
+                // Commits that were taken one behind the other may fail in any order.
+                entry.stored_index = earlier(entry.stored_index, index);
+            }
+        }
         self.pending.restore(taken);
     }
 }

@@ -178,6 +178,25 @@ fn a_message_number_is_stored_without_hurry_and_never_goes_back() {
 }
 
 #[test]
+fn a_number_is_due_that_is_far_behind_the_last_one_that_no_failed_commit_took() {
+    let mut table = Connections::default();
+    let id = accepted(&mut table, 1, true);
+    let _ = table.take_rows();
+    assert!(!table.acknowledge(&id, 10_000).unwrap());
+    let (_, first) = table.take_rows();
+    assert!(!table.acknowledge(&id, 20_000).unwrap());
+    let (_, second) = table.take_rows();
+    assert!(!table.acknowledge(&id, 20_001).unwrap());
+
+    table.give_back(first);
+    table.give_back(second);
+
+    assert!(table.acknowledge(&id, 20_002).unwrap());
+    let _ = table.take_rows();
+    assert!(!table.acknowledge(&id, 20_003).unwrap());
+}
+
+#[test]
 fn what_is_stored_is_what_the_next_generation_takes_over() {
     let mut table = Connections::default();
     let id = accepted(&mut table, 1, true);

@@ -207,7 +207,7 @@ impl Actor {
                 return Err(machine.saves_no_more());
             }
             if machine.connections.table.acknowledge(&conn.id, index)? {
-                machine.store_connections(now);
+                machine.store_connections_now(now);
             }
             Ok(())
         })

@@ -69,6 +69,20 @@ impl Machine {
         }
     }
 
+    /// Sees to it that they are stored without waiting for a save to be due, which may be
+    /// too late: at once, unless a commit that takes them along has to come first.
+    pub(super) fn store_connections_now(&mut self, now: Instant) {
+        match self.config().durability {
+            Durability::Reply => self.store_connections(now),
+            Durability::Interval => {
+                let turn_commits = !self.rows.is_empty() || self.sql_wrote || self.sql_in_use;
+                if turn_commits || self.commit_rows().is_none() {
+                    self.saves.request(SaveRequest { immediate: true, max_wait: None }, now);
+                }
+            }
+        }
+    }
+
     /// Whether a direct save may hand these over. A removal among them beats an update.
     pub(in super::super) fn check_connections(
         &self,
