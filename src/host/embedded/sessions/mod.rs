@@ -196,12 +196,18 @@ impl Shared {
         self.state.lock().actor
     }
 
-    /// It is over for the client: nothing that waits is taken any more.
+    /// It is over for the client: nothing that waits is taken any more. One that went
+    /// itself hears nothing of it (invariant 4).
     fn end(&self, end: SessionEnd) {
-        let farewell = self.state.lock().end();
+        let (farewell, has_gone) = {
+            let mut state = self.state.lock();
+            (state.end(), state.has_gone())
+        };
         let Some(farewell) = farewell else { return };
         self.bid(farewell);
-        self.client.ended(end);
+        if !has_gone {
+            self.client.ended(end);
+        }
     }
 
     /// Does what is left of a session that ended.

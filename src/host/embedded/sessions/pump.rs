@@ -157,9 +157,8 @@ impl Shared {
                 if is_stored {
                     // What comes next is given when no crash can undo this any more: what
                     // was undone is given again, and has to come before it (invariant 1).
-                    let (told, stored) = Reply::channel();
-                    live.output_may_leave(told);
-                    stored.await?;
+                    // That an output may leave does not say so with durability `interval`.
+                    live.flushed().await?;
                 }
                 Ok(())
             };
@@ -197,6 +196,10 @@ impl Shared {
         }
         self.note_taken(joined);
         match (message, changed) {
+            // Nothing can undo it by now, nor is anything of it left to wait for.
+            (Message::Subscribe { reply, .. }, Ok(())) if self.socket.is_some() => {
+                reply.send(Ok(()));
+            }
             (Message::Subscribe { reply, .. }, Ok(())) => joined.live.output_may_leave(reply),
             (message, Err(error)) => message.refuse(error),
             (_, Ok(())) => {}

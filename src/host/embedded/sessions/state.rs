@@ -110,6 +110,11 @@ impl State {
         matches!(self.stage, Stage::Ended)
     }
 
+    /// The client went itself, after it had a connection.
+    pub(super) fn has_gone(&self) -> bool {
+        self.gone
+    }
+
     /// Takes a message in. Handed back with why it is not.
     pub(super) fn submit(&mut self, message: Message) -> Result<(), (Error, Message)> {
         if self.is_ended() || self.gone {
