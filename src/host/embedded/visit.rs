@@ -6,6 +6,7 @@ use super::{Address, EmbeddedHost, EnvironmentId};
 use crate::core::behavior::Reply;
 use crate::core::context::{ActorContext, Admission, CallRequest};
 use crate::error::{Error, Result};
+use crate::ids::ActorId;
 
 /// What somebody wants of a generation that lives.
 #[derive(Debug)]
@@ -71,6 +72,11 @@ impl EmbeddedHost {
             }
             departure.await;
         }
+    }
+
+    /// The generation that lives, in whatever phase, and whoever waits for it.
+    pub(super) fn living(&self, actor: ActorId) -> Option<ActorContext> {
+        self.state.lock().table.by_id(actor)?.live().cloned()
     }
 
     /// Whether it is this generation that lives.

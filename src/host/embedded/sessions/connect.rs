@@ -123,8 +123,9 @@ impl Shared {
     /// It was accepted by a generation that has ended.
     fn outlived(self: &Arc<Self>, host: &EmbeddedHost) {
         self.state.lock().outlive();
-        // The next one may have started before the session was seen to be away.
-        let live = self.actor_id().and_then(|actor| host.live(&Address::Id(actor)));
+        // The next one may have started before the session was seen to be away, and has
+        // told those who were.
+        let live = self.actor_id().and_then(|actor| host.living(actor));
         if let Some(live) = live {
             self.woken(&live);
         }
