@@ -162,13 +162,8 @@ impl EmbeddedHost {
 
     /// How many actors do not sleep, by what they are at.
     pub fn busy_by_state(&self) -> BTreeMap<&'static str, usize> {
-        let mut counts = BTreeMap::from(entry::BUSY.map(|state| (state, 0)));
-        for entry in self.state.lock().table.iter() {
-            if let Some(count) = entry.busy().and_then(|state| counts.get_mut(state)) {
-                *count += 1;
-            }
-        }
-        counts
+        let counts = self.state.lock().table.busy();
+        entry::BUSY.into_iter().zip(counts).collect()
     }
 
     /// What the store has done since it was opened.

@@ -147,15 +147,14 @@ impl<L: Live, C> Entry<L, C> {
         matches!(self.state, State::Asleep) && self.waiting.is_empty() && !self.pumped
     }
 
-    /// What it is at, one of [`BUSY`]; `None` while it sleeps or is gone.
-    pub(super) fn busy(&self) -> Option<&'static str> {
-        let [starting, running, stopping, destroying] = BUSY;
+    /// What it is at, as a place in [`BUSY`]; `None` while it sleeps or is gone.
+    pub(super) fn busy(&self) -> Option<usize> {
         match &self.state {
             State::Asleep | State::Gone => None,
-            State::Opening | State::Starting(_) => Some(starting),
-            State::Running(_) => Some(running),
-            State::Closing(_) => Some(stopping),
-            State::Condemned(_) | State::Deleting => Some(destroying),
+            State::Opening | State::Starting(_) => Some(0),
+            State::Running(_) => Some(1),
+            State::Closing(_) => Some(2),
+            State::Condemned(_) | State::Deleting => Some(3),
         }
     }
 

@@ -123,6 +123,11 @@ impl Table {
         self.slots.at_rest()
     }
 
+    /// How many are at what, in the order of [`entry::BUSY`].
+    pub(super) fn busy(&self) -> [usize; entry::BUSY.len()] {
+        self.slots.busy()
+    }
+
     /// All entries.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.slots.iter()

@@ -4,10 +4,13 @@
 //!
 //! 1. An entry is counted as active or is in the list of those at rest, never both.
 //! 2. Those at rest are forgotten in the order in which they were last used.
+//! 3. How many are busy, and at what, is counted whenever one changes: whoever asks looks at
+//!    none of them.
 
 use std::collections::BTreeMap;
 
 use super::Entry;
+use super::entry::BUSY;
 
 /// Entries by index. An index is used again once its entry is taken out.
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub(super) struct Slots {
     uses: u64,
     /// Entries that are not at rest.
     active: usize,
+    /// Entries by what they are at, in the order of [`BUSY`].
+    busy: [usize; BUSY.len()],
 }
 
 #[derive(Debug)]
@@ -28,11 +33,25 @@ struct Slot {
     entry: Entry,
     /// The key in [`Slots::rested`]; `None` for an active entry.
     rested: Option<u64>,
+    /// As what it is counted among the busy ones.
+    busy: Option<usize>,
 }
 
 impl Slots {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), rested: BTreeMap::new(), uses: 0, active: 0 }
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            rested: BTreeMap::new(),
+            uses: 0,
+            active: 0,
+            busy: Default::default(),
+        }
+    }
+
+    /// How many entries are at what, in the order of [`BUSY`].
+    pub(super) fn busy(&self) -> [usize; BUSY.len()] {
+        self.busy
     }
 
     /// How many entries are not at rest.
@@ -47,7 +66,7 @@ impl Slots {
 
     /// Takes in an entry that is at rest.
     pub(super) fn insert(&mut self, entry: Entry) -> usize {
-        let slot = Box::new(Slot { entry, rested: None });
+        let slot = Box::new(Slot { entry, rested: None, busy: None });
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index] = Some(slot);
@@ -81,6 +100,9 @@ impl Slots {
             Some(use_) => drop(self.rested.remove(&use_)),
             None => self.active -= 1,
         }
+        if let Some(at) = self.slot(index).busy {
+            self.busy[at] -= 1;
+        }
         self.free.push(index);
         self.slots[index].take().expect("looked at above").entry
     }
@@ -99,8 +121,15 @@ impl Slots {
         self.slots[index].as_mut().expect("the maps hold taken indices only")
     }
 
-    /// Keeps invariant 1 after a change.
+    /// Keeps invariants 1 and 3 after a change.
     fn settle(&mut self, index: usize) {
+        let slot = self.slot(index);
+        let busy = slot.entry.busy();
+        let before = std::mem::replace(&mut slot.busy, busy);
+        if before != busy {
+            before.into_iter().for_each(|at| self.busy[at] -= 1);
+            busy.into_iter().for_each(|at| self.busy[at] += 1);
+        }
         self.uses += 1;
         let used = self.uses;
         let slot = self.slot(index);

@@ -212,3 +212,27 @@ fn only_the_actors_used_last_are_remembered() {
     assert_eq!(table.remembered(), 2);
     assert!(table.by_id(row(1).id).is_some() && table.by_id(row(2).id).is_none());
 }
+
+#[test]
+fn those_that_are_busy_are_counted_by_what_they_are_at_until_they_sleep_or_are_gone() {
+    let mut table = Table::new(10);
+    let (waiter, _) = resolving(By::Key(Missing::Fail));
+    let looks = route(&mut table, by_key(), waiter);
+    answer(&mut table, &looks[0], Ok(Seen::Existing(row(1))));
+    let world = World { store: StoreStanding::Open, shut_down: None };
+    let id = row(1).id;
+    assert_eq!(table.busy(), [0; 4]);
+
+    for fails in [true, false] {
+        route(&mut table, Target::Id(id), destroying());
+        table.change(id, |entry| entry.take_pump());
+        assert!(matches!(table.step(id, &world), Some(Step::Delete(None))));
+        assert_eq!(table.busy(), [0, 0, 0, 1]);
+        let result = if fails { Err(Error::internal("no")) } else { Ok(()) };
+        table.change(id, |entry| drop(entry.deleted(result)));
+        assert_eq!(table.busy(), [0; 4]);
+        if fails {
+            assert!(matches!(table.step(id, &world), Some(Step::Rest) | None));
+        }
+    }
+}
