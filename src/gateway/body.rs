@@ -177,7 +177,7 @@ impl HttpBody for Tracked {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.rest.clone()
+        self.rest
     }
 }
 
