@@ -127,6 +127,6 @@ async fn a_client_that_went_hears_nothing_of_a_connection_that_is_lost() {
 async fn lose_connection(place: &Place) {
     let live = place.script.newest();
     live.queue_connection_removal(live.connections()[0].id());
-    place.call(get("a"), "set", "x").await.unwrap();
+    place.call(get("a"), "set", "x").await.expect("it is stored");
     sleep(place).await;
 }
