@@ -4,10 +4,11 @@ use greenroom::core::behavior::Reply;
 use greenroom::core::config::{ActorConfig, Durability};
 use greenroom::error::Result;
 use greenroom::host::embedded::sessions::Session;
+use greenroom::store::StoreLocation;
 use greenroom::store::faults::{CommitFault, Faults};
+use greenroom::time::Clock;
 
-use crate::faults::faulty;
-use crate::place::{HERE, Place, code, config, counter, get, or_create, within};
+use crate::place::{HERE, Place, code, config, counter, get, options, or_create, within};
 use crate::sessions::{CONNECTED, call, connected, refusal, sleep};
 
 pub const BOTH: [Durability; 2] = [Durability::Reply, Durability::Interval];
@@ -18,8 +19,11 @@ pub fn commits(place: &Place, durability: Durability) {
     place.host.register(HERE, counter(), place.script.factory(CONNECTED, config));
 }
 
-async fn faulty_with(durability: Durability) -> (Place, Faults) {
-    let (place, faults) = faulty(CONNECTED).await;
+async fn faulty(durability: Durability) -> (Place, Faults) {
+    let (clock, faults) = (Clock::manual(1_000_000), Faults::default());
+    let mut options = options(StoreLocation::Memory, &clock);
+    options.store.faults = faults.clone();
+    let place = Place::open_with(options, clock, CONNECTED).await;
     commits(&place, durability);
     (place, faults)
 }
@@ -37,7 +41,7 @@ pub fn wish(
 
 #[tokio::test]
 async fn a_wish_whose_commit_fails_is_the_next_generations_before_what_the_client_says_then() {
-    let (place, faults) = faulty(CONNECTED).await;
+    let (place, faults) = faulty(Durability::Reply).await;
     let (client, session) = connected(&place, true).await;
     faults.fail_commits(1, CommitFault::Full);
 
@@ -59,7 +63,7 @@ async fn a_wish_whose_commit_fails_is_the_next_generations_before_what_the_clien
 
 #[tokio::test]
 async fn with_durability_interval_a_wish_whose_commit_fails_is_refused_and_its_generation_lives() {
-    let (place, faults) = faulty_with(Durability::Interval).await;
+    let (place, faults) = faulty(Durability::Interval).await;
     let (client, session) = connected(&place, true).await;
     faults.fail_commits(1, CommitFault::Full);
 
@@ -78,7 +82,7 @@ async fn with_durability_interval_a_wish_whose_commit_fails_is_refused_and_its_g
 #[tokio::test]
 async fn a_wish_that_was_answered_outlives_a_generation_that_breaks() {
     for durability in BOTH {
-        let (place, _) = faulty_with(durability).await;
+        let (place, _) = faulty(durability).await;
         let (client, session) = connected(&place, true).await;
         wish(&session, "shout", true).await.unwrap();
         wish(&session, "other", true).await.unwrap();
@@ -95,7 +99,7 @@ async fn a_wish_that_was_answered_outlives_a_generation_that_breaks() {
 #[tokio::test]
 async fn a_client_whose_connection_is_lost_hears_of_it_as_soon_as_its_actor_wakes() {
     for durability in BOTH {
-        let (place, _) = faulty_with(durability).await;
+        let (place, _) = faulty(durability).await;
         let (client, session) = connected(&place, true).await;
         lose_connection(&place).await;
         assert_eq!(client.told().len(), 2);
@@ -111,7 +115,7 @@ async fn a_client_whose_connection_is_lost_hears_of_it_as_soon_as_its_actor_wake
 
 #[tokio::test]
 async fn a_client_that_went_hears_nothing_of_a_connection_that_is_lost() {
-    let (place, _) = faulty(CONNECTED).await;
+    let (place, _) = faulty(Durability::Reply).await;
     let (client, session) = connected(&place, true).await;
     lose_connection(&place).await;
 
