@@ -228,10 +228,10 @@ impl Actor {
         origin: CommitOrigin,
         result: Result<(), StoreError>,
     ) {
-        let broken = self.step(|machine, now| {
+        let is_broken = self.step(|machine, now| {
             machine.writes_in_flight = machine.writes_in_flight.saturating_sub(1);
             if machine.is_over() {
-                return None;
+                return false;
             }
             match result {
                 Ok(()) => {
@@ -252,7 +252,7 @@ impl Actor {
                     };
                     tell(machine, waiters, &Ok(()));
                     machine.transaction_committed(number, now);
-                    None
+                    false
                 }
                 Err(error) if !origin.in_memory && self.retries(&error) => {
                     machine.alarm.unstored();
@@ -271,14 +271,23 @@ impl Actor {
                     };
                     tell(machine, waiters, &Err(error.clone()));
                     machine.deliver(ActorEvent::Committed { number, result: Err(error) });
-                    None
+                    false
                 }
-                Err(error) => Some(Error::from(error)),
+                // In this step: an end that waits for this answer alone would come first,
+                // and leave those who wait for the commit without a word.
+                Err(error) => {
+                    let (actor_id, error) = (self.identity.id, Error::from(error));
+                    let shown = error.clone();
+                    machine.log(move || {
+                        tracing::error!(%actor_id, error = %shown, "a commit failed; its generation ends");
+                    });
+                    self.break_within(machine, error);
+                    true
+                }
             }
         });
-        if let Some(error) = broken {
-            tracing::error!(actor_id = %self.identity.id, %error, "a commit failed; its generation ends");
-            self.break_generation(error);
+        if is_broken {
+            self.abort_tasks();
         }
     }
 

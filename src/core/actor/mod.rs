@@ -287,17 +287,21 @@ impl Actor {
     /// Voids the memory of this generation: what is open is answered with `error`,
     /// no hook runs, nothing more is stored.
     pub(super) fn break_generation(self: &Arc<Self>, error: Error) {
-        self.step(|machine, _| {
-            if machine.is_over() {
-                return;
-            }
-            let error = error.with_actor(self.identity.specifier());
-            machine.void(&error);
-            machine.lifecycle.terminate();
-            machine.broken = Some(error.clone());
-            machine.effects.push_back(Effect::Stopped(StopOutcome::Broken(error)));
-        });
+        self.step(|machine, _| self.break_within(machine, error));
         self.abort_tasks();
+    }
+
+    /// The same within a step, for what must not be seen by another one before. Whoever
+    /// calls it aborts the tasks behind the step.
+    fn break_within(&self, machine: &mut Machine, error: Error) {
+        if machine.is_over() {
+            return;
+        }
+        let error = error.with_actor(self.identity.specifier());
+        machine.void(&error);
+        machine.lifecycle.terminate();
+        machine.broken = Some(error.clone());
+        machine.effects.push_back(Effect::Stopped(StopOutcome::Broken(error)));
     }
 }
 
