@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use greenroom::core::behavior::{
-    ActorEvent, Behavior, BehaviorFactory, CallId, Hook, Hooks, StateDelta,
+    ActorEvent, Behavior, BehaviorFactory, CallId, Hook, Hooks, StateDelta, StopOutcome,
 };
 use greenroom::core::config::ActorConfig;
 use greenroom::core::connections::{ConnHandle, ConnHooks};
@@ -52,6 +52,7 @@ struct State {
     contexts: Vec<ActorContext>,
     alive: HashMap<ActorId, usize>,
     overlaps: usize,
+    failures: Vec<(u64, Error)>,
     panics: bool,
     takes_sockets: bool,
 }
@@ -170,6 +171,11 @@ impl Script {
         self.0.lock().overlaps
     }
 
+    /// The generations that failed, at their start or later, and by what.
+    pub fn failures(&self) -> Vec<(u64, Error)> {
+        self.0.lock().failures.clone()
+    }
+
     /// How many generations live.
     pub fn alive(&self) -> usize {
         self.0.lock().alive.values().sum()
@@ -257,8 +263,11 @@ impl Behavior for Author {
                 self.act(call, &name, args, connection);
             }
             ActorEvent::Abort(reason) => self.see(format!("abort {}", reason.label())),
-            ActorEvent::Stopped(_) => {
+            ActorEvent::Stopped(outcome) => {
                 self.see("stopped".to_owned());
+                if let StopOutcome::Broken(error) | StopOutcome::StartFailed(error) = outcome {
+                    self.script.0.lock().failures.push((self.generation, error));
+                }
                 *self.script.0.lock().alive.entry(self.actor).or_default() -= 1;
                 drop(self.context.lock().take());
             }
