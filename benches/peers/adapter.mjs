@@ -3,8 +3,8 @@
 //   { name, versions(), start({ dir }) } with start() resolving to { pids(), labels, sqlKey(key),
 //   call(key, action, ...args), connect(key), fires(keys), sleepAll(keys), wakes(), stop() }
 //
-// The server is a process of its own. Clients are those of greenroom/client; Node.js has to bring a
-// WebSocket, as it does from version 22.
+// The server is a process of its own. Clients are those of greenroom/client over `ws`, since the WebSocket
+// that Node.js brings takes more of the machine than the server does.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -13,6 +13,7 @@ import { Agent, request } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createClient } from "greenroom/client";
+import { WebSocket } from "ws";
 
 const program = fileURLToPath(new URL("./app.mjs", import.meta.url));
 const manifest = new URL("../../package.json", import.meta.url);
@@ -20,10 +21,16 @@ const manifest = new URL("../../package.json", import.meta.url);
 /** Until actors that were told to sleep do, in milliseconds. */
 const ASLEEP_MS = 1_000;
 
+class Socket extends WebSocket {
+  constructor(url, protocols) {
+    super(url, protocols, { perMessageDeflate: false });
+  }
+}
+
 async function start({ dir }) {
   const child = fork(program, [dir]);
   const [url] = await once(child, "message");
-  const client = createClient(url);
+  const client = createClient({ endpoint: url, webSocket: Socket });
   const handles = new Map();
   const handle = (key) => {
     if (!handles.has(key)) {
