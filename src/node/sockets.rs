@@ -57,11 +57,7 @@ impl WebSocket {
         if !binary && let Err(error) = std::str::from_utf8(data) {
             return Err(thrown(env, invalid_argument("data", error)));
         }
-        if let (Some(context), Some(socket)) =
-            (env::context(self.actor), RawSocket::find(number(self.socket)))
-        {
-            socket.send(&context, Bytes::copy_from_slice(data), !binary);
-        }
+        web_socket_send(self.actor, self.socket, data, !binary);
         Ok(())
     }
 }
