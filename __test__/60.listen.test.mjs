@@ -28,6 +28,17 @@ const counter = actor({
   },
 });
 
+/** An actor whose `wait` tells that it has begun, and ends when it may go. */
+function slowActor() {
+  const [began, go] = [deferred(), deferred()];
+  const wait = async () => {
+    began.resolve();
+    await go.promise;
+    return "done";
+  };
+  return { slow: actor({ actions: { wait } }), began, go };
+}
+
 /** What a listener says that is closed. */
 const refused = (url) =>
   // By a connection of its own: fetch() may try one that it has kept.
@@ -148,17 +159,7 @@ describe("a token", () => {
 
 describe("the end of a registry", () => {
   it("answers what has begun, and accepts nothing more", async () => {
-    const began = deferred();
-    const go = deferred();
-    const slow = actor({
-      actions: {
-        wait: async () => {
-          began.resolve();
-          await go.promise;
-          return "done";
-        },
-      },
-    });
+    const { slow, began, go } = slowActor();
     const registry = inMemory({ slow });
     const { url, port } = await registry.listen({ port: 0 });
     const idle = connect(port, "127.0.0.1");
@@ -192,16 +193,7 @@ describe("errors that are shown", () => {
 
 describe("a registry that listens beside one of a test", () => {
   it("is shut down as ever, with a request on its way", async (t) => {
-    const [began, go] = [deferred(), deferred()];
-    const slow = actor({
-      actions: {
-        wait: async () => {
-          began.resolve();
-          await go.promise;
-          return "done";
-        },
-      },
-    });
+    const { slow, began, go } = slowActor();
     const runtime = await testRuntime({ use: { counter } });
     t.after(() => runtime.close());
     const registry = inMemory({ slow });
