@@ -3,8 +3,8 @@
 //   { name, versions(), start({ dir }) } with start() resolving to { pids(), labels, sqlKey(key),
 //   call(key, action, ...args), connect(key), fires(keys), sleepAll(keys), wakes(), stop() }
 //
-// The server is a process of its own. Clients are those of greenroom/client over `ws`, since the WebSocket
-// that Node.js brings takes more of the machine than the server does.
+// The server is a process of its own. Clients are those of greenroom/client over `ws`, as other adapters
+// have it.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
