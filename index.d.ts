@@ -577,6 +577,18 @@ export interface JsSaveOptions {
   maxWaitMs?: number
 }
 
+/** A message on its way to a queue. */
+export interface JsSendParts {
+  /** The name of the queue. */
+  name: string
+  /** What is sent, encoded. */
+  body: Buffer
+  /** Whether its sender waits until it is completed. */
+  wait: boolean
+  /** For how long, in milliseconds; none for no limit. */
+  timeoutMs?: bigint
+}
+
 /** A part of an actor's key that is text. */
 export interface JsStringKeyPart {
   /** Always `string`. */
@@ -751,6 +763,9 @@ export declare function scheduleEvents(schedule: Schedule, id: string | undefine
  * settles `ticket` with its id when that is durable.
  */
 export declare function scheduleOnce(schedule: Schedule, when: number, isDelay: boolean, action: string, args: Uint8Array, options: JsOneShotOptions | undefined | null, ticket: number): void
+
+/** The parts of a message of a client, from the arguments of the call as which it came. */
+export declare function sendParts(args: Uint8Array): JsSendParts
 
 /**
  * Calls an action over a session with encoded arguments. Settles `ticket` with the encoded

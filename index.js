@@ -936,6 +936,7 @@ module.exports.saveWithWorkflow = nativeBinding.saveWithWorkflow
 module.exports.scheduleCancel = nativeBinding.scheduleCancel
 module.exports.scheduleEvents = nativeBinding.scheduleEvents
 module.exports.scheduleOnce = nativeBinding.scheduleOnce
+module.exports.sendParts = nativeBinding.sendParts
 module.exports.sessionCall = nativeBinding.sessionCall
 module.exports.sessionClose = nativeBinding.sessionClose
 module.exports.sessionOpen = nativeBinding.sessionOpen

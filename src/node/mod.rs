@@ -43,6 +43,7 @@ mod queue_message;
 mod registry;
 mod runtime;
 mod schedule;
+mod sends;
 mod sessions;
 mod sockets;
 mod sql;

@@ -93,33 +93,6 @@ pub enum Deployment {
     Deployed,
 }
 
-impl QueueSendRequest {
-    /// The arguments of the call by which it travels on within this process: the name of
-    /// the queue, the body, and how, `timeoutMs` being -1 without a limit.
-    ///
-    /// # Errors
-    ///
-    /// [`ProtocolError::TooDeep`] of a body that is nested as deeply as it may be.
-    pub fn as_call(&self, queue: &str) -> Result<Payload, ProtocolError> {
-        let mut out = cbor::Writer::with_capacity(self.body.cbor().len() + queue.len() + 32);
-        out.array(3).text(queue).raw(self.body.cbor());
-        let SendPolicy { dedupe_key, delay_ms } = &self.policy;
-        out.map(2 + usize::from(dedupe_key.is_some()) + usize::from(delay_ms.is_some()));
-        out.text("wait").flag(self.wait.unwrap_or(false)).text("timeoutMs");
-        match self.timeout_ms {
-            Some(timeout) => out.whole(timeout),
-            None => out.number(-1.0),
-        };
-        if let Some(key) = dedupe_key {
-            out.text("dedupeKey").text(key);
-        }
-        if let Some(delay) = *delay_ms {
-            out.text("delayMs").whole(delay);
-        }
-        Payload::new(out.into_bytes().into())
-    }
-}
-
 impl SendStatus {
     const fn name(self) -> &'static str {
         match self {

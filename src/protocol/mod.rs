@@ -46,6 +46,7 @@ mod offer;
 mod payload;
 mod percent;
 pub mod route;
+mod send_call;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -61,6 +62,7 @@ pub use self::message::{ToClient, ToServer};
 pub use self::offer::Offer;
 pub use self::payload::{Args, Payload};
 pub use self::percent::{form_decode, percent_decode};
+pub use self::send_call::SendCall;
 pub use self::wire::Wire;
 
 /// The deepest nesting of a payload, in levels of arrays, maps and tags.

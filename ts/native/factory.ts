@@ -5,6 +5,8 @@
 import { type JsActorConfig, NapiActorFactory as NativeFactory } from "../../index.js";
 import type { ActorBag } from "./bags.js";
 import type { ConnectionRequest } from "./connections.js";
+import { withRequests } from "./requests.js";
+import { withSends } from "./sends.js";
 import { withSockets } from "./web-socket.js";
 
 /** Error-first, as all functions of the contract: the error is null. */
@@ -41,6 +43,10 @@ export interface Callbacks {
   hibernatesWebSocket?: ((request: ConnectionRequest) => boolean) | undefined;
   /** Gets the raw sockets of clients, as the contract has it. */
   onWebSocket?: Callback | undefined;
+  /** Answers requests of clients, as the contract has it. */
+  onRequest?: Callback | undefined;
+  /** Takes messages of clients for queues, as the contract has it. */
+  onQueueSend?: Callback | undefined;
   /** Before anything is handed over: states of connections that changed are to be set now. */
   settleConnections?: ((bag: ActorBag) => void) | undefined;
   [name: string]: unknown;
@@ -80,7 +86,7 @@ export class NapiActorFactory extends NativeFactory {
   readonly functions: Factory;
 
   constructor(callbacks: Callbacks, config?: JsActorConfig | null) {
-    const whole = withSockets(callbacks);
+    const whole = withSends(withRequests(withSockets(callbacks)));
     super(whole, config);
     this.functions = { callbacks: whole, gated: this.gated };
   }

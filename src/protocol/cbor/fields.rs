@@ -56,6 +56,39 @@ impl Item {
         }
     }
 
+    /// The items of an array that has exactly these.
+    pub fn items<const N: usize>(
+        &self,
+        names: [&'static str; N],
+    ) -> Result<[Self; N], ProtocolError> {
+        const EXPECTED: &str = "an array of its parts";
+        let mut walker = self.walker();
+        if walker.next()? != Some(Event::Array) {
+            return Err(self.is_not(EXPECTED));
+        }
+        let mut found = names.map(|field| Self { bytes: Bytes::new(), field });
+        for item in &mut found {
+            let start = walker.at();
+            let mut value = self.walker_at(start);
+            value.finish()?;
+            item.bytes = self.bytes.slice(start..value.at());
+            walker.pass(value.at());
+        }
+        match walker.next()? {
+            Some(Event::End) => Ok(found),
+            _ => Err(self.is_not(EXPECTED)),
+        }
+    }
+
+    /// Whether it is a number below 0.
+    pub fn is_negative(&self) -> Result<bool, ProtocolError> {
+        match self.walker().next()? {
+            Some(Event::Negative { .. }) => Ok(true),
+            Some(Event::Float(number)) => Ok(number < 0.0),
+            _ => Ok(false),
+        }
+    }
+
     /// As text.
     pub fn text(&self) -> Result<String, ProtocolError> {
         match self.walker().next()? {
