@@ -429,6 +429,9 @@ export declare function finishCall(actor: number, call: number, status: number, 
  */
 export declare function flushSync(actors: Array<number>, ms: number): boolean
 
+/** What is counted, in Prometheus' text format, by the gateway of one who asked. */
+export declare function gatewayMetrics(listener: number): string
+
 /**
  * Answers a request, given by `{"method", "uri", "headers"}`, of which the body is there,
  * or without one is written to the exchange whose number this returns. Settles `ticket`

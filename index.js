@@ -900,6 +900,7 @@ module.exports.failNextCommit = nativeBinding.failNextCommit
 module.exports.finish = nativeBinding.finish
 module.exports.finishCall = nativeBinding.finishCall
 module.exports.flushSync = nativeBinding.flushSync
+module.exports.gatewayMetrics = nativeBinding.gatewayMetrics
 module.exports.gatewayRequest = nativeBinding.gatewayRequest
 module.exports.kvDelete = nativeBinding.kvDelete
 module.exports.kvDeleteRange = nativeBinding.kvDeleteRange

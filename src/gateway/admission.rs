@@ -22,7 +22,7 @@ pub(super) fn admit(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<(), ManagerError> {
-    if options.token.is_some() {
+    if options.token.is_some() || options.application_only {
         // No page knows the token unless it may call.
         return Ok(());
     }
@@ -40,7 +40,9 @@ pub(super) fn admit(
     if headers.contains_key(header::ORIGIN) {
         // One that is no text, or comes twice, is nobody's.
         let origin = only(headers, header::ORIGIN.as_str()).unwrap_or_default();
-        if !is_same_origin(origin, host) && !options.origins.iter().any(|known| known == origin) {
+        let is_known = options.origins.iter().any(|known| known == origin)
+            || (options.pages_of_this_machine && is_of_this_machine(origin));
+        if !is_same_origin(origin, host) && !is_known {
             return Err(forbidden(origin));
         }
     }
@@ -99,6 +101,18 @@ fn is_allowed_host(options: &GatewayOptions, authority: &str) -> bool {
 fn is_same_origin(origin: &str, host: &str) -> bool {
     let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     authority.is_some_and(|authority| !host.is_empty() && authority.eq_ignore_ascii_case(host))
+}
+
+/// Whether a page comes from a server of this machine. No page of another can name an address
+/// of loopback or `localhost` as its origin.
+fn is_of_this_machine(origin: &str) -> bool {
+    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    authority.is_some_and(|authority| {
+        let host = without_port(authority);
+        let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        address.unwrap_or(host).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+            || host.eq_ignore_ascii_case("localhost")
+    })
 }
 
 fn without_port(authority: &str) -> &str {
@@ -213,5 +227,27 @@ mod tests {
         assert_eq!(bearer("bearer t").as_deref(), Some("t"));
         assert_eq!(bearer("Basic t"), None);
         assert_eq!(bearer("t"), None);
+    }
+
+    #[test]
+    fn pages_of_other_servers_of_this_machine_may_call_where_that_is_asked_for() {
+        let strict = options();
+        let open = GatewayOptions { pages_of_this_machine: true, ..options() };
+        for (origin, is_here) in [
+            ("http://localhost:3000", true),
+            ("https://127.0.0.1", true),
+            ("http://[::1]:5173", true),
+            ("http://LOCALHOST", true),
+            ("http://localhost.evil.example", false),
+            ("http://evil.example:3000", false),
+            ("http://192.168.1.7:3000", false),
+            ("http://127.0.0.1.evil.example", false),
+            ("null", false),
+        ] {
+            let head = [("host", "127.0.0.1:6420"), ("origin", origin)];
+
+            assert!(!admits(&strict, "/", &head), "{origin}");
+            assert_eq!(admits(&open, "/", &head), is_here, "{origin}");
+        }
     }
 }

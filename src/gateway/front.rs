@@ -1,5 +1,6 @@
 //! What every request goes through, whoever it is for.
 
+use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -36,6 +37,15 @@ pub(super) async fn front(
     next: Next,
 ) -> Response {
     let (asker, admitted) = Asker::of(&shared, &request);
+    if shared.options.application_only {
+        let answer = AssertUnwindSafe(authors_answer(&shared, request, &asker.ray_id));
+        let panicked = |panic: Box<dyn Any + Send>| Err(Error::internal(panic_text(&*panic)));
+        let answer = answer.catch_unwind().await.unwrap_or_else(panicked);
+        return match answer {
+            Ok(response) => response,
+            Err(error) => asker.told(&shared, Failure::gateway(error)),
+        };
+    }
     let ray_id = &asker.ray_id;
     let mut request = request;
     let asked = admitted.clone().map_err(Error::from);
@@ -102,6 +112,23 @@ struct Authors;
 fn authors(mut response: Response) -> Response {
     response.extensions_mut().insert(Authors);
     response
+}
+
+/// An answer of a server that has nothing but the author's files and application.
+async fn authors_answer(
+    shared: &Shared,
+    request: Request,
+    ray_id: &str,
+) -> Result<Response, Error> {
+    if let Some(folder) = &shared.options.public_dir
+        && let Some(file) = public::answer(folder, &request).await
+    {
+        return Ok(file);
+    }
+    match &shared.options.application {
+        Some(application) => application::answer(shared, application, request, ray_id).await,
+        None => Ok(empty(StatusCode::NOT_FOUND)),
+    }
 }
 
 async fn answer(shared: &Arc<Shared>, request: Request, next: Next, ray_id: &str) -> Answer {

@@ -38,6 +38,11 @@ impl Page {
 
 /// Answers with all of it, in Prometheus' text format.
 pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> Answer {
+    Ok(body(StatusCode::OK, Metrics::CONTENT_TYPE, Bytes::from(text(&shared))))
+}
+
+/// All of it, in Prometheus' text format.
+pub(super) fn text(shared: &Shared) -> String {
     let host = &shared.host;
     let mut page = Page(host.runtime().metrics().encode());
     page.head("greenroom_actors", "gauge", "Actors that do not sleep, by state");
@@ -62,5 +67,5 @@ pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> Answer {
     page.counter("greenroom_store_full_total", "Times that there was no room", store.full);
     let fail_stops = "Times that the outcome of a commit was unknown";
     page.counter("greenroom_store_fail_stops_total", fail_stops, store.fail_stops);
-    Ok(body(StatusCode::OK, Metrics::CONTENT_TYPE, Bytes::from(page.0)))
+    page.0
 }

@@ -25,6 +25,8 @@ pub struct GatewayOptions {
     pub token: Option<Token>,
     /// The origins, such as `https://app.example`, whose pages may call without a token.
     pub origins: Vec<String>,
+    /// Whether pages may call without a token that come from any server of this machine.
+    pub pages_of_this_machine: bool,
     /// The names, without a port, by which it may be called without a token; addresses and
     /// `localhost` always may.
     pub hosts: Vec<String>,
@@ -35,6 +37,9 @@ pub struct GatewayOptions {
     pub public_dir: Option<PathBuf>,
     /// What answers requests that are for nobody else, without a token.
     pub application: Option<Arc<dyn Application>>,
+    /// Whether there is nothing but files and the application: an author's own server, which
+    /// anybody may call.
+    pub application_only: bool,
     /// How much of an error clients read.
     pub disclosure: Disclosure,
     /// How much, and for how long.
@@ -48,10 +53,12 @@ impl Default for GatewayOptions {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6420),
             token: None,
             origins: Vec::new(),
+            pages_of_this_machine: false,
             hosts: Vec::new(),
             namespace: "default".to_owned(),
             public_dir: None,
             application: None,
+            application_only: false,
             disclosure: Disclosure::Public,
             bounds: Bounds::default(),
         }

@@ -76,7 +76,7 @@ impl Gateway {
         spawner: Spawner,
     ) -> Result<Self, GatewayError> {
         let address = options.address;
-        if options.token.is_none() && !address.ip().is_loopback() {
+        if options.token.is_none() && !options.application_only && !address.ip().is_loopback() {
             return Err(GatewayError::TokenNeeded { address });
         }
         let unusable =
@@ -126,6 +126,11 @@ impl Gateway {
     /// Where it listens, with the port that it has got.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// What is counted, in Prometheus' text format.
+    pub fn metrics(&self) -> String {
+        super::metrics::text(&self.door.shared)
     }
 
     /// The clock, and how long a body may take.

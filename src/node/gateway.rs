@@ -14,14 +14,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::join_all;
+use napi::Env;
+use napi_derive::napi;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::application::NodeApplication;
-use super::env::next_number;
-use super::error::invalid_argument;
+use super::env::{next_number, number};
+use super::error::{invalid_argument, thrown};
+use super::guard::trip;
 use super::host::Opened;
 use super::runtime;
 use crate::error::Result;
@@ -57,6 +60,9 @@ pub(super) struct ListenArgs {
     token: Option<String>,
     #[serde(default)]
     origins: Vec<String>,
+    /// Whether pages may call without a token that come from any server of this machine.
+    #[serde(default)]
+    pages_of_this_machine: bool,
     #[serde(default)]
     hosts: Vec<String>,
     /// Whether clients read what failed inside.
@@ -66,6 +72,9 @@ pub(super) struct ListenArgs {
     public_dir: Option<PathBuf>,
     /// The number of the application that answers what is for nobody else.
     application: Option<u64>,
+    /// Whether that and the files are all that there is.
+    #[serde(default)]
+    application_only: bool,
 }
 
 /// Which gateway is to end.
@@ -92,7 +101,9 @@ impl ListenArgs {
             public_dir: self.public_dir.clone(),
             token,
             origins: self.origins.clone(),
+            pages_of_this_machine: self.pages_of_this_machine,
             hosts: self.hosts.clone(),
+            application_only: self.application_only,
             disclosure,
             ..GatewayOptions::default()
         })
@@ -141,6 +152,14 @@ pub(super) fn gateway(id: u64) -> Result<Arc<Gateway>> {
     let listening = LISTENING.lock();
     let found = listening.iter().find(|listening| listening.id == id);
     Ok(Arc::clone(&found.ok_or(HostError::ShutDown)?.gateway))
+}
+
+/// What is counted, in Prometheus' text format, by the gateway of one who asked.
+#[napi(catch_unwind)]
+pub fn gateway_metrics(env: &Env, listener: f64) -> napi::Result<String> {
+    trip();
+    let found = gateway(number(listener)).map_err(|error| thrown(env, error))?;
+    Ok(found.metrics())
 }
 
 /// Ends one who asked, and with the last one the gateway. Answers when that has ended; at

@@ -84,10 +84,17 @@ export function forget(number: number): void {
 export class NapiActorFactory extends NativeFactory {
   /** What is called of it. */
   readonly functions: Factory;
+  /** How people see it. */
+  readonly display: Record<string, string> = {};
+  /** How long its actors may take to come to rest, in milliseconds, if it says so. */
+  readonly graceMs: number | undefined;
 
   constructor(callbacks: Callbacks, config?: JsActorConfig | null) {
     const whole = withSends(withRequests(withSockets(callbacks)));
     super(whole, config);
+    if (config?.icon) this.display.icon = config.icon;
+    if (config?.name) this.display.name = config.name;
+    this.graceMs = config?.sleepGracePeriodMs ?? undefined;
     this.functions = { callbacks: whole, gated: this.gated };
   }
 }

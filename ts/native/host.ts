@@ -87,8 +87,12 @@ export interface ListenTarget {
   /** Whether clients read what failed inside. */
   readonly exposeErrors?: boolean;
   readonly publicDir?: string;
+  /** Whether pages may call without a token that come from any server of this machine. */
+  readonly pagesOfThisMachine?: boolean;
   /** The number of an application. */
   readonly application?: number;
+  /** Whether that and the files are all that there is. */
+  readonly applicationOnly?: boolean;
 }
 
 /** What listens. */

@@ -5,9 +5,6 @@
 // Before all that needs the addon, because it explains why there is none.
 import "./load.js";
 
-import { Dispatch } from "./dispatch.js";
-import { once } from "./once.js";
-
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
 export {
   ActorContext,
@@ -26,6 +23,7 @@ export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 export { clockNow, clockSleep, type SleepStop } from "./clock.js";
 export * as clockwork from "./clockwork.js";
 export type { Dispatch, LogLevel, LogLine } from "./dispatch.js";
+export { dispatch } from "./environment.js";
 export {
   BRIDGE_PREFIX,
   type ErrorActor,
@@ -83,9 +81,3 @@ export { OpenStatements } from "./statements.js";
 export { CancellationToken } from "./token.js";
 export * as transactions from "./transaction.js";
 export type { CrashPoint, Trial } from "./trial.js";
-
-/**
- * The dispatch of this environment. Where the module is loaded twice, as by a test runner that clears
- * the cache, the second takes that of the first: to Rust they are one environment.
- */
-export const dispatch = once("dispatch", () => new Dispatch());
