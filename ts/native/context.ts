@@ -17,9 +17,9 @@ import {
   endRegion,
 } from "../../index.js";
 import type { ActorBag } from "./bags.js";
-import { recordOf, toBridge } from "./errors.js";
+import { toBridge } from "./errors.js";
 import { bagOf, belongsTo } from "./owner.js";
-import { whenSettled } from "./settle.js";
+import { logRejected, whenSettled } from "./settle.js";
 
 declare module "../../index.js" {
   interface ActorContext {
@@ -56,6 +56,11 @@ declare module "../../index.js" {
     setPreventSleep(enabled: boolean): void;
     /** Always false. */
     preventSleep(): boolean;
+    /**
+     * The socket through which other processes reach the actor. There is none: rejects with
+     * `actor_runtime_socket.not_enabled`, or `unsupported` where the settings ask for it.
+     */
+    provisionActorRuntimeSocket(): Promise<{ path: string }>;
     /** A signal that fires when the actor begins to stop. */
     abortSignal(): AbortSignal;
     /** One object for all handles on a generation, and none but them. */
@@ -67,6 +72,11 @@ declare module "../../index.js" {
 
 /** The numbers of work regions, as the Rust side has them. */
 const Region = { KEEP_AWAKE: 0, WAIT_UNTIL: 1, REGISTERED_TASK: 2, WEBSOCKET_CALLBACK: 3 } as const;
+
+const SOCKET_REFUSALS = {
+  unsupported: "actors have no runtime socket here",
+  not_enabled: "the actor runtime socket is not enabled for this type of actors",
+} as const;
 
 /** Makes the one handle of a generation; null when it is over. */
 export function instanceOf(environment: number, bag: ActorBag): ActorContext | null {
@@ -143,6 +153,16 @@ const methods = {
   preventSleep(): boolean {
     return false;
   },
+  async provisionActorRuntimeSocket(this: ActorContext): Promise<never> {
+    const code = bagOf(this).factory.wantsRuntimeSocket ? "unsupported" : "not_enabled";
+    throw toBridge({
+      group: "actor_runtime_socket",
+      code,
+      message: SOCKET_REFUSALS[code],
+      public: true,
+      statusCode: 400,
+    });
+  },
   abortSignal(this: ActorContext): AbortSignal {
     return AbortSignal.any([bagOf(this).abortSignal]);
   },
@@ -184,9 +204,7 @@ function track(bag: ActorBag, kind: number, promise: Promise<unknown>): void {
   };
   const rejected = (thrown: unknown) => {
     end();
-    const { metadata, message } = recordOf(thrown);
-    const { error } = (metadata ?? {}) as { error?: unknown };
-    native.logRejection(bag.actor, typeof error === "string" ? error : message);
+    logRejected(bag, thrown);
   };
   whenSettled(promise, end, rejected);
 }

@@ -15,6 +15,7 @@ import "./kv.js";
 import type { FireInfo } from "./schedule.js";
 import "./schedule.js";
 import "./sql.js";
+import "./telemetry.js";
 import "./transaction.js";
 import { ActionEntry, FiredEntry } from "./actions.js";
 import { BUDGET_MS, Entries } from "./entries.js";

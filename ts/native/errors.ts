@@ -116,6 +116,26 @@ export function toBridge(record: ErrorRecord): Error {
   return Object.assign(error, { group, code, metadata: metadata ?? null });
 }
 
+/** What a method of the contract throws that was given what it cannot take. */
+export function invalidArgument(argument: string, reason: string): Error {
+  return toBridge({
+    group: "napi",
+    code: "invalid_argument",
+    message: `Invalid native argument '${argument}': ${reason}`,
+    metadata: { argument, reason },
+  });
+}
+
+/** What a method of the contract throws that was called when it cannot be. */
+export function invalidState(state: string, reason: string): Error {
+  return toBridge({
+    group: "napi",
+    code: "invalid_state",
+    message: `Invalid native state '${state}': ${reason}`,
+    metadata: { state, reason },
+  });
+}
+
 /** A plain error of one that a native class threw; anything else as it is. */
 export function unbridged(thrown: unknown): unknown {
   const record = bridgedRecord(thrown);

@@ -57,6 +57,8 @@ export interface Factory {
   readonly callbacks: Callbacks;
   /** Answers wait for what they may reveal to be durable. */
   readonly gated: boolean;
+  /** Whether the settings ask for a socket of the actor's own. */
+  readonly wantsRuntimeSocket: boolean;
 }
 
 /** Those with which actors may still start here, and by how many registrations. */
@@ -95,6 +97,7 @@ export class NapiActorFactory extends NativeFactory {
     if (config?.icon) this.display.icon = config.icon;
     if (config?.name) this.display.name = config.name;
     this.graceMs = config?.sleepGracePeriodMs ?? undefined;
-    this.functions = { callbacks: whole, gated: this.gated };
+    const wantsRuntimeSocket = config?.enableActorRuntimeSocket === true;
+    this.functions = { callbacks: whole, gated: this.gated, wantsRuntimeSocket };
   }
 }

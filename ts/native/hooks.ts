@@ -8,6 +8,7 @@ import type { ConnectionRequest } from "./connections.js";
 import type { Entry } from "./entries.js";
 import { encodeRecord, recordOf } from "./errors.js";
 import type { Callback } from "./factory.js";
+import { invoked, rayOfHead } from "./invocation.js";
 import { whenSettled } from "./settle.js";
 import { BROKEN } from "./turns.js";
 
@@ -87,6 +88,7 @@ export class ConnectionPayload {
   /** Whether the client may hear this event; null for other hooks. */
   readonly eventName: string | null;
   readonly #request: string | null;
+  #ctx: ActorContext | undefined;
 
   constructor(bag: ActorBag, conn: ConnHandle, request: string | null, eventName: string | null) {
     this.bag = bag;
@@ -95,8 +97,10 @@ export class ConnectionPayload {
     this.#request = request;
   }
 
+  /** Made when it is first looked at; one of its own where the request belongs to a ray. */
   get ctx(): ActorContext {
-    return this.bag.context;
+    this.#ctx ??= invoked(this.bag, rayOfHead(this.request?.headers));
+    return this.#ctx;
   }
 
   get params(): Buffer {

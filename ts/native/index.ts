@@ -8,15 +8,15 @@ import "./load.js";
 export type { JsActorConfig, JsSaveOptions } from "../../index.js";
 export {
   ActorContext,
-  type ConnHandle,
-  type JsActorStateTransaction,
-  type JsNativeDatabase,
-  type JsSqliteTransaction,
-  type Kv,
-  type Queue,
-  type QueueMessage,
-  type Schedule,
-  type WebSocket,
+  ConnHandle,
+  JsActorStateTransaction,
+  JsNativeDatabase,
+  JsSqliteTransaction,
+  Kv,
+  Queue,
+  QueueMessage,
+  Schedule,
+  WebSocket,
 } from "../../index.js";
 export type { ActionPayload } from "./actions.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
@@ -78,6 +78,17 @@ export {
   type SqlResult,
 } from "./sql-values.js";
 export { OpenStatements } from "./statements.js";
+export {
+  type InvocationTraceContext,
+  OutboundCall,
+  type SpanContext,
+  setTelemetryLogSink,
+  shutdownTelemetry,
+  type TelemetryLogSink,
+  telemetryLogSink,
+  WorkflowSpan,
+  WorkflowStepSpan,
+} from "./telemetry.js";
 export { CancellationToken } from "./token.js";
 export * as transactions from "./transaction.js";
 export type { CrashPoint, Trial } from "./trial.js";

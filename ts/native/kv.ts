@@ -7,7 +7,7 @@
  *    receiver's own.
  */
 import { Kv, kvDelete, kvDeleteRange, kvGet, kvList, kvPut } from "../../index.js";
-import { toBridge } from "./errors.js";
+import { invalidArgument } from "./errors.js";
 import { bagOf, wrote } from "./owner.js";
 
 /** A key and its value. */
@@ -102,12 +102,7 @@ async function list(
 ): Promise<KvEntry[]> {
   const { reverse = false, limit } = options ?? {};
   if (limit !== undefined && !(Number.isInteger(limit) && limit >= 0)) {
-    throw toBridge({
-      group: "napi",
-      code: "invalid_argument",
-      message: `limit is ${limit}, not a whole number from 0`,
-      metadata: { argument: "limit" },
-    });
+    throw invalidArgument("limit", `${limit} is not a whole number from 0`);
   }
   const packed = await read(kv, (ticket) => kvList(kv, start, end, reverse, limit ?? -1, ticket));
   const parts = unpack(packed) as Buffer[];

@@ -27,7 +27,7 @@ import {
   queueSendAndWait,
   queueWaitAvailable,
 } from "../../index.js";
-import { toBridge, unbridged } from "./errors.js";
+import { invalidArgument, invalidState, toBridge, unbridged } from "./errors.js";
 import { bagOf, belongsTo, wrote } from "./owner.js";
 
 /** What is wanted of a queue. */
@@ -169,12 +169,7 @@ const messageMethods = {
     } catch (error) {
       const { code } = unbridged(error) as { code?: unknown };
       if (code !== "already_completed") throw error;
-      throw toBridge({
-        group: "napi",
-        code: "invalid_state",
-        message: "queue message: already completed",
-        metadata: { subject: "queue message", state: "already completed" },
-      });
+      throw invalidState("queue message", "already completed");
     }
   },
 };
@@ -353,12 +348,7 @@ function write(queue: Queue, start: (ticket: number) => void): Promise<Uint8Arra
 function timeoutOf(timeoutMs: number | null | undefined): number {
   if (timeoutMs === undefined || timeoutMs === null) return -1;
   if (typeof timeoutMs === "number" && timeoutMs >= 0) return timeoutMs;
-  throw toBridge({
-    group: "napi",
-    code: "invalid_argument",
-    message: `timeoutMs is ${String(timeoutMs)}, not milliseconds from 0`,
-    metadata: { argument: "timeoutMs" },
-  });
+  throw invalidArgument("timeoutMs", `${String(timeoutMs)} is not milliseconds from 0`);
 }
 
 function timedOut(timeoutMs: number) {

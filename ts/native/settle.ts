@@ -1,3 +1,15 @@
+/** What becomes of what an author handed over, or gave back. */
+import { logRejection } from "../../index.js";
+import type { ActorBag } from "./bags.js";
+import { recordOf } from "./errors.js";
+
+/** Logs why something of an actor failed that nobody waits for. */
+export function logRejected(bag: ActorBag, thrown: unknown): void {
+  const { metadata, message } = recordOf(thrown);
+  const { error } = (metadata ?? {}) as { error?: unknown };
+  logRejection(bag.actor, typeof error === "string" ? error : message);
+}
+
 /**
  * Hears the end of whatever an author's function gave back, exactly once: a value,
  * a promise, an object whose `then` throws, calls twice or is no function.

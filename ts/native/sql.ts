@@ -26,7 +26,7 @@ import {
   sqlTransactionExecute,
   sqlTurnEnded,
 } from "../../index.js";
-import { toBridge } from "./errors.js";
+import { invalidArgument } from "./errors.js";
 import { bagOf, belongsTo } from "./owner.js";
 import {
   isBinding,
@@ -158,7 +158,7 @@ const databaseMethods = {
     name?: string | null,
   ): Promise<JsSqliteTransaction> {
     if (typeof timeoutMs === "number" && !(timeoutMs > 0 && Number.isFinite(timeoutMs))) {
-      throw invalid("timeoutMs", `timeoutMs is ${timeoutMs}, not a finite number above 0`);
+      throw invalidArgument("timeoutMs", `${timeoutMs} is not a finite number above 0`);
     }
     const start = (ticket: number) => sqlBegin(this, timeoutMs ?? null, name ?? null, ticket);
     const key = await wait(this, start);
@@ -255,7 +255,10 @@ export function packedParams(params: readonly JsBindParam[] | null | undefined):
 function bound(param: JsBindParam, at: number): SqlBinding {
   const value = givenBy(param);
   if (isBinding(value) && (value !== undefined || param.kind === "null")) return value;
-  throw invalid("params", `param ${at} of the kind ${param.kind} has no value that can be bound`);
+  throw invalidArgument(
+    "params",
+    `param ${at} of the kind ${param.kind} has no value that can be bound`,
+  );
 }
 
 function givenBy(param: JsBindParam): SqlBinding {
@@ -271,11 +274,6 @@ function givenBy(param: JsBindParam): SqlBinding {
     case "blob":
       return param.blobValue;
     default:
-      throw invalid("params", `${String(param.kind)} is no kind of a param`);
+      throw invalidArgument("params", `${String(param.kind)} is no kind of a param`);
   }
-}
-
-function invalid(argument: string, message: string): Error {
-  const metadata = { argument };
-  return toBridge({ group: "napi", code: "invalid_argument", message, metadata });
 }

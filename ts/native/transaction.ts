@@ -20,7 +20,7 @@ import {
   stateTransactionNow,
   stateTransactionRollBack,
 } from "../../index.js";
-import { toBridge } from "./errors.js";
+import { invalidArgument } from "./errors.js";
 import { bagOf, belongsTo, planned } from "./owner.js";
 import { type JsBindParam, packedParams } from "./sql.js";
 import { type SqlBindings, type SqlResult, throughRoom, unpackResult } from "./sql-values.js";
@@ -52,9 +52,7 @@ const contextMethods = {
     timeoutMs?: number | null,
   ): Promise<JsActorStateTransaction> {
     if (typeof timeoutMs === "number" && !(timeoutMs > 0 && Number.isFinite(timeoutMs))) {
-      const message = `timeoutMs is ${timeoutMs}, not a finite number above 0`;
-      const metadata = { argument: "timeoutMs" };
-      throw toBridge({ group: "napi", code: "invalid_argument", message, metadata });
+      throw invalidArgument("timeoutMs", `${timeoutMs} is not a finite number above 0`);
     }
     const { transaction, opened } = open(this, timeoutMs ?? undefined);
     await opened;
