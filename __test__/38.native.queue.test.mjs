@@ -63,8 +63,8 @@ describe("Queue", () => {
     await message.complete();
     assert.deepEqual(await refusal(message.complete()), {
       is: "napi.invalid_state",
-      metadata: { subject: "queue message", state: "already completed" },
-      message: "queue message: already completed",
+      metadata: { state: "queue message", reason: "already completed" },
+      message: "Invalid native state 'queue message': already completed",
     });
 
     await queue.send("job", bytes("two"));
@@ -137,7 +137,8 @@ describe("Queue", () => {
       queue.enqueueAndWait("job", bytes(1), { timeoutMs: -1 }),
     ]) {
       const { is, metadata } = await refusal(call);
-      assert.deepEqual([is, metadata], ["napi.invalid_argument", { argument: "timeoutMs" }]);
+      const reason = "-1 is not milliseconds from 0";
+      assert.deepEqual([is, metadata], ["napi.invalid_argument", { argument: "timeoutMs", reason }]);
     }
     await queue.send("job", bytes(1));
     const full = await refusal(queue.send("job", bytes(2)));
