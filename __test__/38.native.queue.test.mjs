@@ -138,7 +138,10 @@ describe("Queue", () => {
     ]) {
       const { is, metadata } = await refusal(call);
       const reason = "-1 is not milliseconds from 0";
-      assert.deepEqual([is, metadata], ["napi.invalid_argument", { argument: "timeoutMs", reason }]);
+      assert.deepEqual(
+        [is, metadata],
+        ["napi.invalid_argument", { argument: "timeoutMs", reason }],
+      );
     }
     await queue.send("job", bytes(1));
     const full = await refusal(queue.send("job", bytes(2)));
