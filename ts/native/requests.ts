@@ -91,7 +91,11 @@ async function answer(
 }
 
 /** See (1) and (2). */
-function keepOpen(payload: ActionPayload, exchange: Exchange, cancelToken: CancellationToken): void {
+function keepOpen(
+  payload: ActionPayload,
+  exchange: Exchange,
+  cancelToken: CancellationToken,
+): void {
   const forget = payload.bag.whenStopped(() => exchange.fail());
   const over = () => {
     forget();

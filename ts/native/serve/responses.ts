@@ -71,7 +71,10 @@ export function textResponse(status: number, text: string): WholeResponse {
 }
 
 function versionOf({ config }: RegistryState): string {
-  return config?.serverlessPackageVersion ?? (require("../../../package.json") as { version: string }).version;
+  return (
+    config?.serverlessPackageVersion ??
+    (require("../../../package.json") as { version: string }).version
+  );
 }
 
 function optional(name: string, value: string | null | undefined): Record<string, string> {
