@@ -58,6 +58,8 @@ pub(super) struct ListenArgs {
     #[serde(default)]
     port: u16,
     token: Option<String>,
+    /// The only namespace that there is.
+    namespace: Option<String>,
     #[serde(default)]
     origins: Vec<String>,
     /// Whether pages may call without a token that come from any server of this machine.
@@ -96,7 +98,9 @@ impl ListenArgs {
         };
         let host = self.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let disclosure = if self.expose_errors { Disclosure::All } else { Disclosure::Public };
+        let usual = GatewayOptions::default();
         Ok(GatewayOptions {
+            namespace: self.namespace.clone().unwrap_or(usual.namespace),
             address: SocketAddr::new(host, self.port),
             public_dir: self.public_dir.clone(),
             token,

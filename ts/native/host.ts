@@ -82,6 +82,8 @@ export interface ListenTarget {
   /** 0 is any that is free. */
   readonly port: number;
   readonly token?: string | undefined;
+  /** The only namespace that there is. Default `default`. */
+  readonly namespace?: string;
   readonly origins?: readonly string[];
   readonly hosts?: readonly string[];
   /** Whether clients read what failed inside. */

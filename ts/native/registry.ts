@@ -15,7 +15,7 @@ import {
   type ServerlessRequest,
   serverlessAnswer,
 } from "./serve/serverless.js";
-import { holding, invalidState, RegistryState } from "./serve/state.js";
+import { holding, refusal, RegistryState } from "./serve/state.js";
 
 declare module "../../index.js" {
   interface CoreRegistry {
@@ -72,7 +72,7 @@ const registerNative = CoreRegistry.prototype.register;
 const methods = {
   register(this: CoreRegistry, name: string, factory: NapiActorFactory): void {
     const state = stateOf(this);
-    if (state.phase !== "registering") throw invalidState("already serving or shut down");
+    if (state.phase !== "registering") throw refusal("already serving or shut down");
     registerNative.call(this, name, factory);
     state.factories.set(name, factory);
   },
@@ -84,10 +84,10 @@ const methods = {
   async waitReady(this: CoreRegistry): Promise<void> {
     const state = stateOf(this);
     if (state.phase === "serverless") {
-      throw invalidState("mode conflict: serverless registries are never ready by themselves");
+      throw refusal("mode conflict: serverless registries are never ready by themselves");
     }
     if (state.phase === "shutDown" || state.phase === "shuttingDown") {
-      throw invalidState("shut down");
+      throw refusal("shut down");
     }
     await state.ready.promise;
   },

@@ -11,6 +11,7 @@ import type { ActionPayload } from "./actions.js";
 import { HttpRequestBodyStream, HttpResponseBodyStream } from "./bodies.js";
 import { Exchange } from "./exchange.js";
 import type { Callback, Callbacks } from "./factory.js";
+import { invoked, rayOfHead } from "./invocation.js";
 import { newToken } from "./token.js";
 
 /** The name under which requests travel. Names of actions have no control characters. */
@@ -80,7 +81,8 @@ async function answer(
     });
     const responseBodyStream = new HttpResponseBodyStream(exchange);
     const request = httpRequest(head, body, exchange);
-    const told = { ctx: payload.ctx, request, cancelToken, responseBodyStream };
+    const ctx = invoked(payload.bag, rayOfHead(request.headers));
+    const told = { ctx, request, cancelToken, responseBodyStream };
     const response = (await written(null, told)) as HttpResponse | undefined;
     streams = response?.stream === true;
     if (streams) keepOpen(payload, exchange, cancelToken);

@@ -9,8 +9,9 @@ import {
 } from "../../index.js";
 import type { ActionPayload } from "./actions.js";
 import type { ConnectionRequest } from "./connections.js";
-import { toBridge } from "./errors.js";
+import { invalidState } from "./errors.js";
 import type { Callback, Callbacks } from "./factory.js";
+import { invoked, rayOfHead } from "./invocation.js";
 
 /** The name under which messages travel. Names of actions have no control characters. */
 const SEND = "\u0001send";
@@ -43,12 +44,13 @@ export function withSends(callbacks: Callbacks): Callbacks {
 async function send(written: Callback<SendPayload>, payload: ActionPayload): Promise<Uint8Array> {
   // They come over connections only.
   const conn = payload.conn as ConnHandle;
-  const request = conn.request();
+  const head = conn.request();
+  const request = head === null ? undefined : (JSON.parse(head) as ConnectionRequest);
   const { name, body, wait, timeoutMs } = sendParts(payload.args);
   const outcome = (await written(null, {
-    ctx: payload.ctx,
+    ctx: invoked(payload.bag, rayOfHead(request?.headers)),
     conn,
-    request: request === null ? undefined : (JSON.parse(request) as ConnectionRequest),
+    request,
     name,
     body,
     wait,
@@ -63,12 +65,7 @@ function packOutcome(outcome: { status?: unknown; response?: Uint8Array | null }
   const { status, response } = outcome;
   if (!STATUSES.includes(status)) {
     const reason = `expected completed or timedOut, not ${String(status)}`;
-    throw toBridge({
-      group: "napi",
-      code: "invalid_state",
-      message: `Invalid native state 'queue send status': ${reason}`,
-      metadata: { state: "queue send status", reason },
-    });
+    throw invalidState("queue send status", reason);
   }
   const isAnswered = response !== undefined && response !== null && response.byteLength > 0;
   const head = [Buffer.of(isAnswered ? 0xa2 : 0xa1), text("status"), text(String(status))];

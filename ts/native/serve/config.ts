@@ -33,6 +33,7 @@ export interface Place {
   readonly host: string;
   readonly port: number;
   readonly token: string | undefined;
+  readonly namespace: string;
   readonly origins: readonly string[];
 }
 
@@ -73,6 +74,7 @@ export function placeOf(config: ServeConfig): Place {
   return {
     host,
     port,
+    namespace: given(config.namespace) ?? "default",
     token: isOpen ? (given(config.token) ?? undefined) : undefined,
     origins: (process.env.GREENROOM_ORIGINS ?? "").split(",").map(trim).filter(isGiven),
   };

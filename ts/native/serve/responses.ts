@@ -1,7 +1,7 @@
 /** What a registry says of itself: `health()`, `metadata()` and `metrics()` of the contract. */
 import { gatewayMetrics } from "../../../index.js";
 import { plainly } from "../host.js";
-import { invalidState, type Phase, type RegistryState } from "./state.js";
+import { refusal, type Phase, type RegistryState } from "./state.js";
 
 /** A small answer of HTTP. */
 export interface WholeResponse {
@@ -36,7 +36,7 @@ export function health(state: RegistryState): WholeResponse {
 /** What it runs, and where clients reach it. Throws before it has begun. */
 export function metadata(state: RegistryState): WholeResponse {
   const { config, phase } = state;
-  if (config === undefined) throw invalidState("metadata_unavailable");
+  if (config === undefined) throw refusal("metadata_unavailable");
   const actorNames: Record<string, { metadata: Record<string, string> }> = {};
   for (const [name, { display }] of state.factories) actorNames[name] = { metadata: display };
   const kind = phase === "serverless" ? { serverless: {} } : { normal: {} };

@@ -7,7 +7,7 @@
  */
 import * as clockwork from "../clockwork.js";
 import { dispatch } from "../environment.js";
-import { recordOf, toBridge } from "../errors.js";
+import { invalidState, recordOf, toBridge } from "../errors.js";
 import type { NapiActorFactory } from "../factory.js";
 import type { HostHandle } from "../host.js";
 import { placeOf, type ServeConfig, storageFolder } from "./config.js";
@@ -52,7 +52,7 @@ export class RegistryState {
   begin(mode: Mode, config: ServeConfig): Promise<Open> {
     const joins = mode === "serverless" && this.phase === "serverless";
     if (this.phase !== "registering" && !joins) {
-      return Promise.reject(invalidState("already serving or shut down"));
+      return Promise.reject(refusal("already serving or shut down"));
     }
     this.phase = mode;
     this.config = config;
@@ -113,20 +113,15 @@ export class RegistryState {
       await open?.host.shutdown(this.graceMs);
     } finally {
       this.phase = "shutDown";
-      this.ready.reject(invalidState("shut down"));
+      this.ready.reject(refusal("shut down"));
       this.#over.resolve();
     }
   }
 }
 
 /** A registry refuses what is asked of it, in the contract's form. */
-export function invalidState(reason: string, state = "core registry"): Error {
-  return toBridge({
-    group: "napi",
-    code: "invalid_state",
-    message: `Invalid native state '${state}': ${reason}`,
-    metadata: { state, reason },
-  });
+export function refusal(reason: string): Error {
+  return invalidState("core registry", reason);
 }
 
 interface Deferred<T> {
