@@ -90,6 +90,7 @@ fn of_gateway(group: &str, code: &str) -> Option<u16> {
         ("api", "not_found") | ("guard", "no_route") => 404,
         ("guard", "invalid_request_body") => 413,
         ("guard", "rate_limit") => 429,
+        ("gateway", "answer_invalid" | "answer_broken") => 500,
         (
             "guard",
             "upstream_error"

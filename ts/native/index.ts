@@ -20,6 +20,7 @@ export {
 } from "../../index.js";
 export type { ActionPayload } from "./actions.js";
 export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
+export { HttpRequestBodyStream, HttpResponseBodyStream } from "./bodies.js";
 export { clockNow, clockSleep, type SleepStop } from "./clock.js";
 export * as clockwork from "./clockwork.js";
 export type { Dispatch, LogLevel, LogLine } from "./dispatch.js";

@@ -15,7 +15,7 @@ import {
   type ServerlessRequest,
   serverlessAnswer,
 } from "./serve/serverless.js";
-import { holding, refusal, RegistryState } from "./serve/state.js";
+import { holding, RegistryState, refusal } from "./serve/state.js";
 
 declare module "../../index.js" {
   interface CoreRegistry {

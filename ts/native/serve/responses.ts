@@ -1,7 +1,7 @@
 /** What a registry says of itself: `health()`, `metadata()` and `metrics()` of the contract. */
 import { gatewayMetrics } from "../../../index.js";
 import { plainly } from "../host.js";
-import { refusal, type Phase, type RegistryState } from "./state.js";
+import { type Phase, type RegistryState, refusal } from "./state.js";
 
 /** A small answer of HTTP. */
 export interface WholeResponse {
