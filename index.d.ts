@@ -453,7 +453,10 @@ export interface JsActionDefinition {
 export interface JsActorConfig {
   name?: string
   icon?: string
+  /** RivetKit says it of every type, also of those that never use theirs. */
   hasDatabase?: boolean
+  /** Whether its file is opened when an actor starts. Without it, with its first statement. */
+  opensDatabase?: boolean
   /** Whether to warn once of a transaction that is begun by hand. Without it, yes. */
   warnsOfManualTransactions?: boolean
   remoteSqlite?: boolean

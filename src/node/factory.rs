@@ -63,7 +63,10 @@ pub struct JsInspectorTab {
 pub struct JsActorConfig {
     pub name: Option<String>,
     pub icon: Option<String>,
+    /// RivetKit says it of every type, also of those that never use theirs.
     pub has_database: Option<bool>,
+    /// Whether its file is opened when an actor starts. Without it, with its first statement.
+    pub opens_database: Option<bool>,
     /// Whether to warn once of a transaction that is begun by hand. Without it, yes.
     pub warns_of_manual_transactions: Option<bool>,
     pub remote_sqlite: Option<bool>,
@@ -236,6 +239,7 @@ fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
         name: given.name,
         icon: given.icon,
         has_database: given.has_database,
+        opens_database: given.opens_database,
         warns_of_manual_transactions: given.warns_of_manual_transactions,
         remote_sqlite: given.remote_sqlite,
         enable_actor_runtime_socket: given.enable_actor_runtime_socket,

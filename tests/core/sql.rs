@@ -47,7 +47,7 @@ async fn the_first_real_statement_gives_the_actor_a_file() {
 
 #[tokio::test]
 async fn a_type_that_declares_a_database_has_its_file_before_its_first_hook() {
-    let config = ActorConfig { has_state: true, has_database: true, ..ActorConfig::default() };
+    let config = ActorConfig { has_state: true, opens_database: true, ..ActorConfig::default() };
     let world = Fixture::with(config).await;
     world.script.hold("on_migrate");
 

@@ -76,6 +76,7 @@ function settingsOf(definition: Definition): object {
     ...(options.icon === undefined ? {} : { icon: options.icon }),
     hasState: definition.hasState,
     hasDatabase: hasDatabase(definition),
+    opensDatabase: hasDatabase(definition),
     connectsRequests: definition.hook("onRequest") !== undefined,
     warnsOfManualTransactions: definition.database?.warnOnManualTransactions !== false,
     durability: options.durability,

@@ -52,7 +52,7 @@ impl Actor {
         let input = self.install(record);
         timer.end_phase(StartupPhase::CoreInit);
 
-        if self.config.has_database {
+        if self.config.opens_database {
             *phase = "open_database";
             self.prepare_file().await?;
         }

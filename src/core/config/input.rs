@@ -14,6 +14,7 @@ pub struct ActorConfigInput {
     pub name: Option<String>,
     pub icon: Option<String>,
     pub has_database: Option<bool>,
+    pub opens_database: Option<bool>,
     pub warns_of_manual_transactions: Option<bool>,
     pub remote_sqlite: Option<bool>,
     pub enable_actor_runtime_socket: Option<bool>,
@@ -65,6 +66,7 @@ impl ActorConfig {
             name: input.name,
             icon: input.icon,
             has_database: input.has_database.unwrap_or(base.has_database),
+            opens_database: input.opens_database.unwrap_or(base.opens_database),
             warns_of_manual_transactions: input
                 .warns_of_manual_transactions
                 .unwrap_or(base.warns_of_manual_transactions),

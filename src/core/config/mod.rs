@@ -46,6 +46,8 @@ pub struct ActorConfig {
     pub icon: Option<String>,
     /// Whether the author declared a database; the inspector shows its tab then.
     pub has_database: bool,
+    /// Whether its file is opened when an actor starts, and not only with its first statement.
+    pub opens_database: bool,
     /// Whether to warn once of a transaction that is begun by hand.
     pub warns_of_manual_transactions: bool,
     /// Whether SQL goes to a remote executor.
@@ -137,6 +139,7 @@ impl Default for ActorConfig {
             name: None,
             icon: None,
             has_database: false,
+            opens_database: false,
             warns_of_manual_transactions: true,
             remote_sqlite: false,
             enable_actor_runtime_socket: false,
