@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 import { install, native, typescript } from "./lib/build.mjs";
 import {
   glibcFloor,
+  layOutContract,
   layOutMain,
   layOutPlatform,
   pack,
@@ -47,10 +48,20 @@ for (const each of platforms()) {
 }
 const main = await packOne("greenroom", layOutMain);
 packed &&= main !== undefined;
+const contract = await packOne("@greenroom/rivetkit-napi", layOutContract);
+packed &&= contract !== undefined;
+rows.push([
+  "@greenroom/rivetkit-napi",
+  contract === undefined ? "failed" : "packed",
+  contract ? mebibytes(contract) : "",
+  "",
+]);
 rows.push(["greenroom", main === undefined ? "failed" : "packed", main ? mebibytes(main) : "", ""]);
 
 console.log(`\n${table([["package", "", "size", "needs"], ...rows])}`);
-console.log(`\nin ${path.relative(ROOT, OUT)}; publish those of platforms first, greenroom last`);
+console.log(
+  `\nin ${path.relative(ROOT, OUT)}; publish those of platforms first, then greenroom, then the one that needs it`,
+);
 process.exitCode = packed ? 0 : 1;
 
 /** The addon of a platform, or why there is none. */

@@ -27,7 +27,8 @@ const counter = actor({
 
 const table = actor({
   db: db({
-    onMigrate: (sql) => sql.execute("CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, v TEXT)"),
+    onMigrate: (sql) =>
+      sql.execute("CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, v TEXT)"),
   }),
   actions: {
     insert: (c, value) => c.db.execute("INSERT INTO t (v) VALUES (?)", value),

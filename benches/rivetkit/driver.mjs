@@ -131,7 +131,8 @@ async function connected(handle) {
 async function measured() {
   const results = {};
   const folders = [];
-  const folder = () => folders[folders.push(mkdtempSync(path.join(tmpdir(), "rivetkit-bench-"))) - 1];
+  const folder = () =>
+    folders[folders.push(mkdtempSync(path.join(tmpdir(), "rivetkit-bench-"))) - 1];
   const starts = [];
   let app;
   try {
@@ -196,9 +197,7 @@ async function measured() {
     // Beside each other: how much one needs counts, not how long they take.
     const before = memory(app);
     for (let i = 0; i < actors; i += 10) {
-      await Promise.all(
-        Array.from({ length: 10 }, (_, j) => counter(`idle ${i + j}`).increment()),
-      );
+      await Promise.all(Array.from({ length: 10 }, (_, j) => counter(`idle ${i + j}`).increment()));
     }
     await pause(3_000);
     results.memory = [(memory(app) - before) / actors];

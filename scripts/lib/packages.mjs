@@ -80,6 +80,19 @@ export function layOutPlatform(folder, each, file) {
   });
 }
 
+/** Lays out the package that takes the place of RivetKit's native module; it needs the other one. */
+export function layOutContract(folder) {
+  emptied(folder);
+  const from = inRoot("packages", "rivetkit-napi");
+  const content = JSON.parse(readFileSync(path.join(from, "package.json"), "utf8"));
+  for (const entry of [...content.files, "README.md"]) {
+    cpSync(path.join(from, entry), path.join(folder, entry));
+  }
+  cpSync(inRoot("LICENSE"), path.join(folder, "LICENSE"));
+  const { name, version } = manifest();
+  writeManifest(folder, { ...content, version, dependencies: { [name]: version } });
+}
+
 /** Packs a folder as npm does; resolves with the path of the tarball. */
 export async function pack(folder, destination) {
   mkdirSync(destination, { recursive: true });
