@@ -746,6 +746,9 @@ export declare function queueWaitAvailable(queue: Queue, names: Array<string>, t
  */
 export declare function register(host: number, name: string, factory: NapiActorFactory, evict?: boolean | undefined | null): void
 
+/** Has the time of a call begin anew. False when nobody waits for it any more. */
+export declare function renewCall(actor: number, call: number): boolean
+
 /**
  * Asks for a save, at once or within the save interval, or within `max_wait_ms`
  * if that is not negative.

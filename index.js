@@ -932,6 +932,7 @@ module.exports.queueSend = nativeBinding.queueSend
 module.exports.queueSendAndWait = nativeBinding.queueSendAndWait
 module.exports.queueWaitAvailable = nativeBinding.queueWaitAvailable
 module.exports.register = nativeBinding.register
+module.exports.renewCall = nativeBinding.renewCall
 module.exports.requestSave = nativeBinding.requestSave
 module.exports.saveWithWorkflow = nativeBinding.saveWithWorkflow
 module.exports.scheduleCancel = nativeBinding.scheduleCancel

@@ -132,6 +132,7 @@ describe("a panic", () => {
       ensure: () => native.ensure(1, "{}", "get", null, 1),
       finish: () => native.finish(1, 1),
       finishCall: () => native.finishCall(1, 1, 0, none),
+      renewCall: () => native.renewCall(1, 1),
       flushSync: () => native.flushSync([], 1),
       kvDelete: () => native.kvDelete(kv, [none], 1),
       kvDeleteRange: () => native.kvDeleteRange(kv, none, none, 1),

@@ -92,7 +92,7 @@ describe("the contract's Schedule", () => {
 
     const { scheduledAt, firedAt, ...why } = seen[0].scheduledFire;
     assert(scheduledAt <= firedAt);
-    assert.deepEqual(why, { kind: "at", id, attempt: 1 });
+    assert.deepEqual(why, { kind: "at", id });
     assert.deepEqual([seen[0].args, seen[0].conn, seen[0].caller], ["x", null, 3]);
     assert.deepEqual([seen[1].args, seen[1].scheduledFire, seen[1].caller], ["y", undefined, 2]);
   });

@@ -135,7 +135,7 @@ describe("the hooks of a connection", () => {
     await assert.rejects(conn.ready, {
       group: "actor",
       code: "callback_timed_out",
-      metadata: { callback_name: "on_connect", duration_ms: 20 },
+      metadata: { callback_name: "onConnect", duration_ms: 20 },
     });
   });
 

@@ -160,6 +160,12 @@ impl ActorContext {
         self.0.begin_call(call);
     }
 
+    /// Has the time of a call begin anew, for a part of it with a timeout of its own.
+    /// `false`: nobody waits for it any more.
+    pub fn renew_call(&self, call: CallId) -> bool {
+        self.0.renew_call(call)
+    }
+
     /// The function of a queued call ended; the reply leaves through the gate.
     /// `false`: nobody waits for it any more.
     pub fn finish_call(&self, call: CallId, result: Result<Bytes>) -> bool {

@@ -150,6 +150,13 @@ pub fn request_save(actor: f64, immediate: bool, max_wait_ms: f64) {
     }
 }
 
+/// Has the time of a call begin anew. False when nobody waits for it any more.
+#[napi(catch_unwind)]
+pub fn renew_call(actor: f64, call: f64) -> bool {
+    trip();
+    env::context(actor).is_some_and(|context| context.renew_call(CallId(number(call))))
+}
+
 /// A request as JavaScript says it.
 pub(super) fn save_request(immediate: bool, max_wait_ms: f64) -> SaveRequest {
     let max_wait = (max_wait_ms >= 0.0).then(|| Duration::from_millis(number(max_wait_ms)));

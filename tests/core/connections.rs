@@ -176,9 +176,12 @@ async fn hooks_that_the_author_did_not_write_are_not_asked_for() {
 
 #[tokio::test]
 async fn each_hook_has_a_time_limit_of_its_own() {
-    let limits =
-        [("on_before_connect", 1_000), ("create_conn_state", 2_000), ("on_connect", 3_000)];
-    for (label, ms) in limits {
+    let limits = [
+        ("on_before_connect", "onBeforeConnect", 1_000),
+        ("create_conn_state", "createConnState", 2_000),
+        ("on_connect", "onConnect", 3_000),
+    ];
+    for (label, name, ms) in limits {
         let config = ActorConfig {
             has_state: true,
             on_before_connect_timeout: std::time::Duration::from_millis(1_000),
@@ -198,7 +201,7 @@ async fn each_hook_has_a_time_limit_of_its_own() {
 
         let error = connecting.await.unwrap().unwrap_err();
         assert!(error.is("actor", "callback_timed_out"), "{error}");
-        let told = serde_json::json!({ "callback_name": label, "duration_ms": ms });
+        let told = serde_json::json!({ "callback_name": name, "duration_ms": ms });
         assert_eq!(error.metadata, Some(told));
         assert!(actor.connections().is_empty());
         // What it answers now is nobody's.

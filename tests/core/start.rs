@@ -156,7 +156,7 @@ async fn a_hook_that_does_not_end_times_out_by_name() {
     let error = start.await.unwrap().unwrap_err();
     assert_eq!((&*error.group, &*error.code), ("actor", "callback_timed_out"));
     let metadata = error.metadata.clone().unwrap();
-    assert_eq!(metadata["callback_name"], "create_vars");
+    assert_eq!(metadata["callback_name"], "createVars");
     assert_eq!(metadata["duration_ms"], 5_000);
 }
 

@@ -52,7 +52,7 @@ interface Payload extends Partial<ConnectionPayload> {
   readonly args?: Uint8Array;
   readonly caller?: number;
   /** Of an action: why it runs, if a schedule calls. */
-  readonly scheduledFire?: ScheduledFireInfo | undefined;
+  readonly fire?: ScheduledFireInfo | undefined;
   /** Of an action: fires when nobody waits for it any more. */
   readonly signal: AbortSignal;
 }

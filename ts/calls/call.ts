@@ -20,7 +20,7 @@ export const MAX_DEPTH = 32;
 export interface Scope {
   readonly signal: AbortSignal;
   /** Why it runs, if a schedule calls. */
-  readonly scheduledFire?: ScheduledFireInfo | undefined;
+  readonly fire?: ScheduledFireInfo | undefined;
 }
 
 export class Call {
@@ -61,7 +61,7 @@ export class Call {
 
   /** Why it runs, if a schedule called. */
   get fire(): ScheduledFireInfo | undefined {
-    return this.#scope?.scheduledFire;
+    return this.#scope?.fire;
   }
 
   /** Fires when nobody waits for the answer any more, and when the actor begins to stop. */

@@ -65,6 +65,30 @@ export class ActionEntry implements Entry, OpenCall {
     }
     whenSettled(
       given,
+      (value) => this.#answered(value),
+      (thrown) => this.#end(true, thrown),
+    );
+  }
+
+  /** Has the contract's `onBeforeActionResponse` make the answer, which has as much time as the action had. */
+  #answered(value: unknown): void {
+    const before = this.#bag.factory.callbacks.onBeforeActionResponse as
+      | Callback<AnswerPayload>
+      | undefined;
+    if (before === undefined || !this.#host.native.renewCall(this.#bag.actor, this.#call)) {
+      this.#end(false, value);
+      return;
+    }
+    let made: unknown;
+    try {
+      const output = bufferOf(bytesOf(value) ?? NOTHING);
+      made = before(null, new AnswerPayload(this.#payload, this.#name, output));
+    } catch (thrown) {
+      this.#end(true, thrown);
+      return;
+    }
+    whenSettled(
+      made,
       (value) => this.#end(false, value),
       (thrown) => this.#end(true, thrown),
     );
@@ -151,6 +175,37 @@ export class FiredEntry extends ActionEntry {
 /** The kind of caller that a schedule is. */
 const BY_SCHEDULE: CallerKind = 3;
 
+const NOTHING = Buffer.alloc(0);
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** What an action answers, and may still be changed. */
+export class AnswerPayload {
+  readonly name: string;
+  readonly output: Buffer;
+  readonly #action: ActionPayload;
+
+  constructor(action: ActionPayload, name: string, output: Buffer) {
+    this.#action = action;
+    this.name = name;
+    this.output = output;
+  }
+
+  get ctx(): ActorContext {
+    return this.#action.ctx;
+  }
+
+  get bag(): ActorBag {
+    return this.#action.bag;
+  }
+
+  get args(): Uint8Array {
+    return this.#action.args;
+  }
+}
+
 /** The payload of an action. What costs something is made at the first look. */
 export class ActionPayload {
   readonly bag: ActorBag;
@@ -159,7 +214,7 @@ export class ActionPayload {
   /** Set for a call over a connection. */
   readonly conn: ConnHandle | null;
   /** Set for a call of a schedule. */
-  readonly scheduledFire: FireInfo | undefined;
+  readonly fire: FireInfo | undefined;
   cancelled = false;
   #ctx: ActorContext | undefined;
   #abort: AbortController | undefined;
@@ -176,7 +231,14 @@ export class ActionPayload {
     this.conn = conn;
     this.args = args;
     this.caller = caller;
-    this.scheduledFire = fire;
+    this.fire = fire;
+  }
+
+  /** Why a schedule calls, as the contract has it: without the number of the attempt. */
+  get scheduledFire(): Omit<FireInfo, "attempt"> | undefined {
+    if (this.fire === undefined) return undefined;
+    const { attempt: _, ...fire } = this.fire;
+    return fire;
   }
 
   /** Made when it is first looked at; one of its own where the call belongs to a ray. */

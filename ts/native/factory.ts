@@ -27,6 +27,8 @@ export interface Callbacks {
   onDestroy?: Callback | undefined;
   run?: Callback | undefined;
   actions?: Record<string, Callback> | undefined;
+  /** Makes the answer of an action of what that gave back. */
+  onBeforeActionResponse?: Callback | undefined;
   serializeState?: Callback | undefined;
   /** The encoded state, at once; undefined when it is what was encoded last. With it, the state is handed over at the end of a turn, without it when it is asked for. */
   encodeState?: ((bag: ActorBag) => Uint8Array | undefined) | undefined;

@@ -15,6 +15,7 @@ import { BROKEN } from "./turns.js";
 /** What hooks need of the Rust side. */
 export interface AnswerPort {
   complete(actor: number, ticket: number, status: number, bytes?: Uint8Array | null): boolean;
+  renewCall(actor: number, call: number): boolean;
   finishCall(actor: number, call: number, status: number, bytes?: Uint8Array | null): boolean;
   completeSave(
     actor: number,

@@ -6,6 +6,11 @@
 /** A value that a parameter can have. A truth value is the integer 0 or 1. */
 export type SqlBinding = null | undefined | number | bigint | string | boolean | Uint8Array;
 
+/** A number that is bound as a floating-point one, also where it is whole. */
+export class Real {
+  constructor(readonly value: number) {}
+}
+
 /** A value out of a row: an integer beyond the safe range is a bigint. */
 export type SqlCell = null | number | bigint | string | Buffer;
 
@@ -42,7 +47,7 @@ export function isBinding(value: unknown): value is SqlBinding {
 export type SqlBindings = readonly SqlBinding[] | Readonly<Record<string, SqlBinding>>;
 
 /** Packs values for the parameters from the first on. */
-export function packPositional(values: readonly SqlBinding[]): Uint8Array | null {
+export function packPositional(values: readonly (SqlBinding | Real)[]): Uint8Array | null {
   if (values.length === 0) return null;
   return new Packer(Buffer.allocUnsafe(1 + 16 * values.length)).positional(values).bytes();
 }
@@ -100,7 +105,7 @@ class Packer {
     return this.#at;
   }
 
-  positional(values: readonly SqlBinding[]): this {
+  positional(values: readonly (SqlBinding | Real)[]): this {
     this.#tag(1, 0);
     for (const value of values) this.put(value);
     return this;
@@ -115,12 +120,13 @@ class Packer {
     return this;
   }
 
-  put(value: SqlBinding): void {
+  put(value: SqlBinding | Real): void {
     if (value === null || value === undefined) this.#tag(Kind.NULL, 0);
     else if (typeof value === "number") this.#number(value);
     else if (typeof value === "string") this.#text(value);
     else if (typeof value === "boolean") this.#integer(value ? 1n : 0n);
     else if (typeof value === "bigint") this.#integer(value);
+    else if (value instanceof Real) this.#real(value.value);
     else this.#blob(value);
   }
 
@@ -130,15 +136,20 @@ class Packer {
 
   #number(value: number): void {
     // -0 has no place among the integers.
-    if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
-      this.#tag(Kind.INTEGER, 8);
-      const high = Math.floor(value / 2 ** 32);
-      this.#buffer.writeUInt32LE(value - high * 2 ** 32, this.#at);
-      this.#buffer.writeInt32LE(high, this.#at + 4);
-    } else {
-      this.#tag(Kind.REAL, 8);
-      this.#buffer.writeDoubleLE(value, this.#at);
+    if (!Number.isSafeInteger(value) || Object.is(value, -0)) {
+      this.#real(value);
+      return;
     }
+    this.#tag(Kind.INTEGER, 8);
+    const high = Math.floor(value / 2 ** 32);
+    this.#buffer.writeUInt32LE(value - high * 2 ** 32, this.#at);
+    this.#buffer.writeInt32LE(high, this.#at + 4);
+    this.#at += 8;
+  }
+
+  #real(value: number): void {
+    this.#tag(Kind.REAL, 8);
+    this.#buffer.writeDoubleLE(value, this.#at);
     this.#at += 8;
   }
 

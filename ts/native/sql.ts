@@ -32,6 +32,7 @@ import {
   isBinding,
   NOTHING_BOUND,
   packPositional,
+  Real,
   type SqlBinding,
   type SqlBindings,
   type SqlResult,
@@ -252,23 +253,23 @@ export function packedParams(params: readonly JsBindParam[] | null | undefined):
   return packPositional((params ?? []).map(bound));
 }
 
-function bound(param: JsBindParam, at: number): SqlBinding {
+function bound(param: JsBindParam, at: number): SqlBinding | Real {
   const value = givenBy(param);
-  if (isBinding(value) && (value !== undefined || param.kind === "null")) return value;
+  if (value !== undefined && (value instanceof Real || isBinding(value))) return value;
   throw invalidArgument(
     "params",
     `param ${at} of the kind ${param.kind} has no value that can be bound`,
   );
 }
 
-function givenBy(param: JsBindParam): SqlBinding {
+function givenBy(param: JsBindParam): SqlBinding | Real {
   switch (param.kind) {
     case "null":
       return null;
     case "int":
-      return param.intValue;
+      return whole(param.intValue);
     case "float":
-      return param.floatValue;
+      return typeof param.floatValue === "number" ? new Real(param.floatValue) : undefined;
     case "text":
       return param.textValue;
     case "blob":
@@ -276,4 +277,12 @@ function givenBy(param: JsBindParam): SqlBinding {
     default:
       throw invalidArgument("params", `${String(param.kind)} is no kind of a param`);
   }
+}
+
+/** An integer as it is bound. Callers have made numbers of large ones, of which the nearest counts. */
+function whole(value: number | bigint | undefined): SqlBinding {
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
+  if (Number.isNaN(value)) return undefined;
+  if (value >= 2 ** 63) return 2n ** 63n - 1n;
+  return value < -(2 ** 63) ? -(2n ** 63n) : BigInt(Math.trunc(value));
 }

@@ -9,11 +9,12 @@
 //! 1. A call is answered at most once, and released exactly once.
 //! 2. Calls are numbered in the order of acceptance, and their deadlines grow
 //!    with their numbers, since all calls of an actor have the same timeout and
-//!    the clock is read under the lock.
+//!    the clock is read under the lock. Those that were renewed are the exception,
+//!    and are looked at apart.
 //! 3. A call is admitted in place only when nothing accepted earlier is still
 //!    not begun, so functions begin in the order of acceptance whatever the way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
@@ -93,14 +94,23 @@ pub(crate) struct Calls {
     open: BTreeMap<CallId, OpenCall>,
     /// Queued calls in `open`, counted so that admission need not look.
     queued: usize,
-    /// No call before this one waits for an answer: an answered call never waits
-    /// again, so functions that hang are passed over once.
+    /// No call before this one waits for an answer, unless it was renewed: an answered
+    /// call never waits again, so functions that hang are passed over once.
     first_unanswered: CallId,
+    /// Open calls whose time began anew.
+    renewed: BTreeSet<CallId>,
 }
 
 impl Calls {
     pub(crate) fn new(timeout: Duration) -> Self {
-        Self { timeout, last: 0, open: BTreeMap::new(), queued: 0, first_unanswered: CallId(0) }
+        Self {
+            timeout,
+            last: 0,
+            open: BTreeMap::new(),
+            queued: 0,
+            first_unanswered: CallId(0),
+            renewed: BTreeSet::new(),
+        }
     }
 
     fn insert(&mut self, way: Way, now: Instant) -> CallId {
@@ -143,6 +153,7 @@ impl Calls {
     /// would weigh, so it is given back.
     fn take(&mut self, call: CallId) -> Option<OpenCall> {
         let open = self.open.remove(&call)?;
+        self.renewed.remove(&call);
         if self.open.is_empty() {
             self.open = BTreeMap::new();
         }
@@ -193,22 +204,51 @@ impl Calls {
         (!open.is_answered()).then(|| open.answer())
     }
 
+    /// Has the time of a call begin anew. `false`: nobody waits for it any more, or not
+    /// for long enough.
+    pub(crate) fn renew(&mut self, call: CallId, now: Instant) -> bool {
+        let Some(open) = self.open.get_mut(&call) else { return false };
+        if open.is_answered() || open.deadline <= now {
+            return false;
+        }
+        open.deadline = now + self.timeout;
+        self.renewed.insert(call);
+        true
+    }
+
     /// The first deadline of a call that is not answered.
     pub(crate) fn next_deadline(&mut self) -> Option<Instant> {
-        let waiting = self.open.range(self.first_unanswered..);
-        let first = waiting.into_iter().find(|(_, open)| !open.is_answered());
+        let waits = |(call, open): &(&CallId, &OpenCall)| {
+            !open.is_answered() && !self.renewed.contains(call)
+        };
+        let first = self.open.range(self.first_unanswered..).find(waits);
         self.first_unanswered = first.map_or(CallId(self.last + 1), |(call, _)| *call);
-        first.map(|(_, open)| open.deadline)
+        let renewed = self.waiting_renewed().map(|(_, deadline)| deadline);
+        first.map(|(_, open)| open.deadline).into_iter().chain(renewed).min()
     }
 
     /// The calls that are not answered and whose deadline has come.
     pub(crate) fn overdue(&self, now: Instant) -> Vec<CallId> {
-        self.open
-            .range(self.first_unanswered..)
-            .take_while(|(_, open)| open.deadline <= now)
-            .filter(|(_, open)| !open.is_answered())
-            .map(|(call, _)| *call)
-            .collect()
+        let due = |call: &CallId, open: &OpenCall| {
+            !open.is_answered() && !self.renewed.contains(call) && open.deadline <= now
+        };
+        // None of those behind the first that is not due is due either.
+        let past = |(call, open): &(&CallId, &OpenCall)| {
+            open.deadline <= now || self.renewed.contains(call)
+        };
+        let first = self.open.range(self.first_unanswered..).take_while(past);
+        let first = first.filter(|(call, open)| due(call, open)).map(|(call, _)| *call);
+        let renewed = self.waiting_renewed().filter(|(_, deadline)| *deadline <= now);
+        first.chain(renewed.map(|(call, _)| call)).collect()
+    }
+
+    /// The renewed calls that are not answered, with their deadlines.
+    fn waiting_renewed(&self) -> impl Iterator<Item = (CallId, Instant)> {
+        let waits = |call: &CallId| {
+            let open = self.open.get(call).filter(|open| !open.is_answered())?;
+            Some((*call, open.deadline))
+        };
+        self.renewed.iter().filter_map(waits)
     }
 
     /// Answers everything, because the generation ends. Calls stay open until
@@ -224,6 +264,7 @@ impl Calls {
     /// Forgets all calls, which must have been answered.
     pub(crate) fn clear(&mut self) {
         self.open.clear();
+        self.renewed.clear();
         self.queued = 0;
     }
 }
@@ -293,6 +334,39 @@ mod tests {
         let released = calls.release(call, NOW).expect("still open");
         assert!(released.reply.is_none());
         assert!(calls.release(call, NOW).is_none());
+    }
+
+    #[test]
+    fn a_renewed_call_has_its_time_once_more_and_holds_up_no_other_deadline() {
+        let mut calls = calls();
+        let first = calls.queue(reply(), NOW);
+        let half = NOW + TIMEOUT / 2;
+        let second = calls.queue(reply(), half);
+
+        assert!(calls.renew(first, NOW + TIMEOUT * 3 / 4));
+
+        assert_eq!(calls.overdue(NOW + TIMEOUT), []);
+        assert_eq!(calls.next_deadline(), Some(half + TIMEOUT));
+        assert_eq!(calls.overdue(half + TIMEOUT), [second]);
+        assert!(calls.answer(second).is_some());
+        assert_eq!(calls.next_deadline(), Some(NOW + TIMEOUT * 7 / 4));
+        assert_eq!(calls.overdue(NOW + TIMEOUT * 7 / 4), [first]);
+        let released = calls.release(first, NOW + TIMEOUT).expect("open");
+        assert!(!released.late);
+        assert_eq!(calls.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_call_that_is_answered_late_or_gone_is_not_renewed() {
+        let mut calls = calls();
+        let answered = calls.queue(reply(), NOW);
+        let late = calls.queue(reply(), NOW);
+        assert!(calls.answer(answered).is_some());
+
+        assert!(!calls.renew(answered, NOW));
+        assert!(!calls.renew(late, NOW + TIMEOUT));
+        assert!(!calls.renew(CallId(99), NOW));
+        assert_eq!(calls.overdue(NOW + TIMEOUT), [late]);
     }
 
     #[test]

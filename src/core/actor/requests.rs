@@ -153,6 +153,12 @@ impl Actor {
         self.machine.lock().calls.begin(call);
     }
 
+    /// The author's side goes on with a call in a part that has the whole time of a call
+    /// again. `false`: nobody waits for it any more.
+    pub(crate) fn renew_call(self: &Arc<Self>, call: CallId) -> bool {
+        self.step(|machine, now| machine.calls.renew(call, now))
+    }
+
     /// The function of a queued call ended. `false`: nobody waits any more.
     pub(crate) fn finish_call(self: &Arc<Self>, call: CallId, result: Result<Bytes>) -> bool {
         self.step(|machine, now| {
@@ -348,12 +354,40 @@ pub(super) fn action_timed_out() -> Error {
     Error::new(ErrorCode::new("actor", "action_timed_out"), "Action timed out")
 }
 
-/// `actor/callback_timed_out`: a hook took longer than its timeout.
-pub(crate) fn callback_timed_out(name: &str, after: Duration) -> Error {
+/// `actor/callback_timed_out`: a hook took longer than its timeout. It is named as its author
+/// writes it, which is the label without the underscores.
+pub(crate) fn callback_timed_out(label: &str, after: Duration) -> Error {
+    let name = as_written(label);
     let ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
     Error::new(
         ErrorCode::new("actor", "callback_timed_out"),
         format!("callback `{name}` timed out after {ms} ms"),
     )
     .with_metadata(json!({ "callback_name": name, "duration_ms": ms }))
+}
+
+/// A label as the name of a function: `create_vars` is `createVars`.
+fn as_written(label: &str) -> String {
+    let mut parts = label.split('_');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |mut name, part| {
+        let mut letters = part.chars();
+        name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+        name
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_that_takes_too_long_is_named_as_its_author_writes_it() {
+        let error = callback_timed_out("on_before_actor_start", Duration::from_millis(1_500));
+
+        assert_eq!(error.message, "callback `onBeforeActorStart` timed out after 1500 ms");
+        let metadata = json!({ "callback_name": "onBeforeActorStart", "duration_ms": 1_500 });
+        assert_eq!(error.metadata, Some(metadata));
+    }
 }

@@ -105,7 +105,7 @@ impl EmbeddedHost {
             biased;
             chosen = factory.hibernates(request) => chosen,
             () = self.runtime.clock().sleep(timeout) => {
-                Err(callback_timed_out("can_hibernate_websocket", timeout))
+                Err(callback_timed_out("can_hibernate_web_socket", timeout))
             }
         }
     }
