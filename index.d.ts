@@ -243,10 +243,10 @@ export declare function awaitFlushed(context: ActorContext, ticket: number): voi
 export declare function awaitSave(context: ActorContext, immediate: boolean, maxWaitMs: number, ticket: number): void
 
 /**
- * Saves an encoded state, and settles `ticket` when that is durable. While a state
- * transaction is open it waits for its end.
+ * Saves what the author's side hands over, and settles `ticket` when that is durable. While
+ * a state transaction is open it waits for its end.
  */
-export declare function awaitSaved(context: ActorContext, state: Uint8Array | undefined | null, ticket: number): void
+export declare function awaitSaved(context: ActorContext, delta: JsStateDelta, ticket: number): void
 
 /**
  * Settles `ticket` with one byte when the tracked work has ended: 1, or 0 when
@@ -316,11 +316,10 @@ export declare function commitRows(actor: number): number
 export declare function complete(actor: number, ticket: number, status: number, bytes?: Uint8Array | undefined | null): boolean
 
 /**
- * Ends a serialisation that was taken with everything that is to be stored: the state, if
- * it has to be, states of connections by their ids, and which of them are stored no more.
- * False when nobody waited.
+ * Ends a serialisation that was taken with everything that is to be stored. False when
+ * nobody waited.
  */
-export declare function completeSave(actor: number, ticket: number, state: Uint8Array | undefined | null, ids: Array<string>, states: Array<Uint8Array>, removed: Array<string>): boolean
+export declare function completeSave(actor: number, ticket: number, delta: JsStateDelta): boolean
 
 /**
  * Connects a client that can be told nothing, and settles `ticket` with its id. `request`
@@ -593,6 +592,21 @@ export interface JsSendParts {
   wait: boolean
   /** For how long, in milliseconds; none for no limit. */
   timeoutMs?: bigint
+}
+
+/**
+ * What the author's side hands over to be stored: the state, if it has to be, states of
+ * connections by their ids, and which of them are stored no more.
+ */
+export interface JsStateDelta {
+  /** The encoded state. */
+  state?: Uint8Array
+  /** Of which connections there are states. */
+  ids?: Array<string>
+  /** Those, as many. */
+  states?: Array<Uint8Array>
+  /** The ids of those that are stored no more. */
+  removed?: Array<string>
 }
 
 /** A part of an actor's key that is text. */
@@ -868,12 +882,12 @@ export declare function stateTransactionBegin(context: ActorContext, timeoutMs: 
 export declare function stateTransactionBeginSql(transaction: JsActorStateTransaction, ticket: number): void
 
 /**
- * Commits, with the encoded state if it is given, and settles `ticket` when that is
+ * Commits, with what the author's side hands over, and settles `ticket` when that is
  * durable; returns the number of the commit. `covers_state` says that there is no other
  * state to save, and lifts the budget of the contract. Throws why nothing of it was
  * committed.
  */
-export declare function stateTransactionCommit(transaction: JsActorStateTransaction, state: Uint8Array | undefined | null, coversState: boolean, ticket: number): number
+export declare function stateTransactionCommit(transaction: JsActorStateTransaction, delta: JsStateDelta, coversState: boolean, ticket: number): number
 
 /** Settles `ticket` when it ends: with an error when nobody asked for that. */
 export declare function stateTransactionEnded(transaction: JsActorStateTransaction, ticket: number): void

@@ -254,9 +254,17 @@ describe("a transaction with the state", () => {
     await second.execute("INSERT INTO t VALUES (?)", [int(2)]);
     await second.commit({
       state: bytes("s1"),
-      connHibernation: [{ connId: conn.id(), bytes: bytes("c1") }],
+      connHibernation: [],
       connHibernationRemoved: [],
     });
+    const third = await context.beginStateTransaction();
+    await third.execute("INSERT INTO t VALUES (?)", [int(3)]);
+    const connHibernation = [{ connId: conn.id(), bytes: bytes("c1") }];
+    // It has no socket that outlives a sleep, so nothing of it can be stored: nothing at all is.
+    await assert.rejects(
+      third.commit({ state: bytes("s3"), connHibernation, connHibernationRemoved: [] }),
+      bridged("connection", "not_hibernatable"),
+    );
 
     assert.deepEqual((await context.sql().execute("SELECT n FROM t")).rows, [[2]]);
     assert.equal(text(context.state()), "s1");

@@ -163,30 +163,50 @@ pub fn broadcast_to(actor: f64, remote: bool, event: String, args: &[u8]) {
     }
 }
 
-/// Ends a serialisation that was taken with everything that is to be stored: the state, if
-/// it has to be, states of connections by their ids, and which of them are stored no more.
-/// False when nobody waited.
+/// What the author's side hands over to be stored: the state, if it has to be, states of
+/// connections by their ids, and which of them are stored no more.
+#[napi(object, object_to_js = false)]
+pub struct JsStateDelta {
+    /// The encoded state.
+    pub state: Option<Uint8Array>,
+    /// Of which connections there are states.
+    pub ids: Option<Vec<String>>,
+    /// Those, as many.
+    pub states: Option<Vec<Uint8Array>>,
+    /// The ids of those that are stored no more.
+    pub removed: Option<Vec<String>>,
+}
+
+impl JsStateDelta {
+    /// Copies it (invariant 1).
+    pub(super) fn read(self, env: &Env) -> napi::Result<Vec<StateDelta>> {
+        let ids = self.ids.unwrap_or_default();
+        let states = self.states.unwrap_or_default();
+        if ids.len() != states.len() {
+            return Err(thrown(env, invalid_argument("states", "they are not as many as the ids")));
+        }
+        let state = self.state.map(|state| StateDelta::ActorState(copied(&state)));
+        let changed = ids.iter().zip(&states).map(|(id, state)| StateDelta::ConnectionState {
+            id: ConnId::new(id),
+            state: copied(state),
+        });
+        let removed = self.removed.unwrap_or_default();
+        let gone = removed.iter().map(|id| StateDelta::ConnectionRemoved { id: ConnId::new(id) });
+        Ok(state.into_iter().chain(changed).chain(gone).collect())
+    }
+}
+
+/// Ends a serialisation that was taken with everything that is to be stored. False when
+/// nobody waited.
 #[napi(catch_unwind)]
 pub fn complete_save(
     env: &Env,
     actor: f64,
     ticket: f64,
-    state: Option<&[u8]>,
-    ids: Vec<String>,
-    states: Vec<Uint8Array>,
-    removed: Vec<String>,
+    delta: JsStateDelta,
 ) -> napi::Result<bool> {
     trip();
-    if ids.len() != states.len() {
-        return Err(thrown(env, invalid_argument("states", "they are not as many as the ids")));
-    }
-    let state = state.map(|state| StateDelta::ActorState(Bytes::copy_from_slice(state)));
-    let changed = ids.iter().zip(&states).map(|(id, state)| StateDelta::ConnectionState {
-        id: ConnId::new(id),
-        state: copied(state),
-    });
-    let gone = removed.iter().map(|id| StateDelta::ConnectionRemoved { id: ConnId::new(id) });
-    Ok(env::answer_save(actor, ticket, state.into_iter().chain(changed).chain(gone).collect()))
+    Ok(env::answer_save(actor, ticket, delta.read(env)?))
 }
 
 #[napi]

@@ -8,12 +8,12 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use bytes::Bytes;
 use napi::Env;
 use napi::bindgen_prelude::{BufferSlice, Either, Uint8Array};
 use napi_derive::napi;
 
 use super::calls::save_request;
+use super::connections::JsStateDelta;
 use super::env::{self, number};
 use super::error::{invalid_argument, invalid_state, thrown};
 use super::guard::trip;
@@ -23,7 +23,6 @@ use super::queue::Queue;
 use super::schedule::Schedule;
 use super::sql::JsNativeDatabase;
 use super::transaction::JsActorStateTransaction;
-use crate::core::behavior::StateDelta;
 use crate::core::context::ActorContext as CoreContext;
 use crate::core::transaction::DEFAULT_TIMEOUT;
 use crate::error::Result;
@@ -259,15 +258,20 @@ pub fn await_save(context: &ActorContext, immediate: bool, max_wait_ms: f64, tic
     settle(&context.hub, ticket, async move { inner.request_save_and_wait(request).await });
 }
 
-/// Saves an encoded state, and settles `ticket` when that is durable. While a state
-/// transaction is open it waits for its end.
+/// Saves what the author's side hands over, and settles `ticket` when that is durable. While
+/// a state transaction is open it waits for its end.
 #[napi(catch_unwind)]
-pub fn await_saved(context: &ActorContext, state: Option<Uint8Array>, ticket: f64) {
+pub fn await_saved(
+    env: &Env,
+    context: &ActorContext,
+    delta: JsStateDelta,
+    ticket: f64,
+) -> napi::Result<()> {
     trip();
     let inner = context.inner.clone();
-    let state = state.map(|state| StateDelta::ActorState(Bytes::copy_from_slice(&state)));
-    let deltas = state.into_iter().collect();
+    let deltas = delta.read(env)?;
     settle(&context.hub, ticket, async move { inner.save_state(deltas).await });
+    Ok(())
 }
 
 /// Stores the state, as it is asked for now, and rows of the actor's workflow together, and

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use napi::Env;
 use napi::bindgen_prelude::{BufferSlice, Either, Uint8Array};
 use napi_derive::napi;
 
+use super::connections::JsStateDelta;
 use super::context::settle_with;
 use super::env::to_js;
 use super::error::thrown;
@@ -125,7 +125,7 @@ pub fn state_transaction_now<'env>(
     })
 }
 
-/// Commits, with the encoded state if it is given, and settles `ticket` when that is
+/// Commits, with what the author's side hands over, and settles `ticket` when that is
 /// durable; returns the number of the commit. `covers_state` says that there is no other
 /// state to save, and lifts the budget of the contract. Throws why nothing of it was
 /// committed.
@@ -133,14 +133,18 @@ pub fn state_transaction_now<'env>(
 pub fn state_transaction_commit(
     env: &Env,
     transaction: &JsActorStateTransaction,
-    state: Option<Uint8Array>,
+    delta: JsStateDelta,
     covers_state: bool,
     ticket: f64,
 ) -> napi::Result<f64> {
     trip();
-    let state = state.map(|state| Bytes::copy_from_slice(&state));
+    let deltas = delta.read(env)?;
     let owner = &transaction.owner;
-    let begun = if covers_state { owner.commit(state, true) } else { owner.commit_budgeted(state) };
+    let begun = if covers_state {
+        owner.commit_deltas(deltas, true)
+    } else {
+        owner.commit_budgeted(deltas)
+    };
     let (number, durable) = begun.map_err(|error| thrown(env, error))?;
     settle_with(&transaction.hub, ticket, async move { durable.await.map(|()| None) });
     Ok(to_js(number.get()))

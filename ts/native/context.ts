@@ -17,6 +17,7 @@ import {
   endRegion,
 } from "../../index.js";
 import type { ActorBag } from "./bags.js";
+import { deltaOf, hasConnections, type StateDeltaPayload } from "./delta.js";
 import { toBridge } from "./errors.js";
 import { bagOf, belongsTo } from "./owner.js";
 import { logRejected, whenSettled } from "./settle.js";
@@ -25,8 +26,8 @@ declare module "../../index.js" {
   interface ActorContext {
     /** Resolves when the save that this asks for is durable. */
     requestSaveAndWait(options?: JsSaveOptions | null): Promise<void>;
-    /** Saves the state of a delta and resolves when it is durable. */
-    saveState(delta: { state?: Uint8Array }): Promise<void>;
+    /** Saves what a delta has and resolves when it is durable. */
+    saveState(delta: StateDeltaPayload): Promise<void>;
     /**
      * Saves the state, which is asked for, and rows of the actor's workflow in one commit, and
      * resolves when that is durable. Keys come without the prefix that they have in the table.
@@ -90,17 +91,17 @@ const methods = {
     const start = (ticket: number) => awaitSave(this, immediate, maxWaitMs, ticket);
     await bagOf(this).home.tickets.wait(start, { bridged: true });
   },
-  async saveState(this: ActorContext, delta: { state?: Uint8Array }): Promise<void> {
+  async saveState(this: ActorContext, given: StateDeltaPayload): Promise<void> {
     const bag = bagOf(this);
     if (bag.stopped !== undefined) {
       throw toBridge({ group: "actor", code: "stopping", message: "actor is stopping" });
     }
-    const state = delta.state ?? null;
-    const begun = native.commit(bag.actor, state) >= 0;
+    const delta = deltaOf(given);
+    const begun = !hasConnections(delta) && native.commit(bag.actor, delta.state ?? null) >= 0;
     const start = (ticket: number) => {
       if (begun) native.awaitFlushed(this, ticket);
       // Where a state transaction is open, it waits for the end of that.
-      else native.awaitSaved(this, state, ticket);
+      else native.awaitSaved(this, delta, ticket);
     };
     await bag.home.tickets.wait(start, { bridged: true });
   },

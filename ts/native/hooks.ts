@@ -2,9 +2,10 @@
  * Running the author's functions for jobs that were taken: hooks, `run`, and the encoding of
  * state. Each job is answered exactly once.
  */
-import type { ActorContext, ConnHandle } from "../../index.js";
+import type { ActorContext, ConnHandle, JsStateDelta } from "../../index.js";
 import type { ActorBag, Home } from "./bags.js";
 import type { ConnectionRequest } from "./connections.js";
+import { bytesOf, deltaOf, hasConnections } from "./delta.js";
 import type { Entry } from "./entries.js";
 import { encodeRecord, recordOf } from "./errors.js";
 import type { Callback } from "./factory.js";
@@ -17,19 +18,17 @@ export interface AnswerPort {
   complete(actor: number, ticket: number, status: number, bytes?: Uint8Array | null): boolean;
   renewCall(actor: number, call: number): boolean;
   finishCall(actor: number, call: number, status: number, bytes?: Uint8Array | null): boolean;
-  completeSave(
-    actor: number,
-    ticket: number,
-    state: Uint8Array | null,
-    ids: string[],
-    states: Uint8Array[],
-    removed: string[],
-  ): boolean;
+  completeSave(actor: number, ticket: number, delta: JsStateDelta): boolean;
 }
 
 /** What hooks work with. */
 export interface HookHost extends Home {
   readonly native: AnswerPort;
+}
+
+/** What a save stores that is more than the state. */
+class WholeDelta {
+  constructor(readonly delta: JsStateDelta) {}
 }
 
 /** How much more than a call in place a job costs. */
@@ -125,7 +124,7 @@ export class HookEntry implements Entry {
   readonly #ticket: number;
   readonly #name: string;
   readonly #payload: () => unknown;
-  readonly #encode: (result: unknown) => Uint8Array | SavedParts | undefined;
+  readonly #encode: (result: unknown) => Uint8Array | WholeDelta | undefined;
   /** Under what a failure is kept for whoever waits for it here. */
   readonly #failure: string | undefined;
 
@@ -135,7 +134,7 @@ export class HookEntry implements Entry {
     ticket: number,
     name: string,
     payload: () => unknown,
-    encode: (result: unknown) => Uint8Array | SavedParts | undefined,
+    encode: (result: unknown) => Uint8Array | WholeDelta | undefined,
     failure?: string,
   ) {
     this.#host = host;
@@ -202,12 +201,14 @@ export class HookEntry implements Entry {
       "serializeState",
       () => ({ ctx: bag.context, bag, reason }),
       (result) => {
-        const state = stateOf(result) ?? bag.firstState;
+        const delta = deltaOf(result);
+        const state = delta.state ?? bag.firstState;
         if (!inspector) {
           bag.firstState = undefined;
           host.turns.handedOver(bag, state !== undefined);
         }
-        return connectionsOf(result)?.with(state) ?? state;
+        if (!hasConnections(delta)) return state;
+        return new WholeDelta(state === undefined ? delta : { ...delta, state });
       },
     );
   }
@@ -236,7 +237,7 @@ export class HookEntry implements Entry {
 
   #answer(failed: boolean, outcome: unknown): void {
     const { native, turns, tickets } = this.#host;
-    let bytes: Uint8Array | SavedParts | undefined;
+    let bytes: Uint8Array | WholeDelta | undefined;
     if (!failed) {
       try {
         bytes = this.#encode(outcome);
@@ -250,9 +251,8 @@ export class HookEntry implements Entry {
       if (this.#failure !== undefined && this.#bag.stopped === undefined)
         record.thrown = tickets.failures.keep(this.#failure, outcome);
       native.complete(this.#bag.actor, this.#ticket, 1, encodeRecord(record));
-    } else if (bytes instanceof SavedParts) {
-      const { state, ids, states, removed } = bytes;
-      native.completeSave(this.#bag.actor, this.#ticket, state, ids, states, removed);
+    } else if (bytes instanceof WholeDelta) {
+      native.completeSave(this.#bag.actor, this.#ticket, bytes.delta);
     } else native.complete(this.#bag.actor, this.#ticket, 0, bytes);
     turns.retry(this.#bag);
   }
@@ -308,47 +308,4 @@ export class SnapshotEntry implements Entry {
     }
     native.complete(bag.actor, this.ticket, 0, encoded);
   }
-}
-
-/** What an author's function may give back: bytes, or nothing. */
-export function bytesOf(result: unknown): Uint8Array | undefined {
-  if (result === undefined || result === null) return undefined;
-  if (result instanceof Uint8Array) return result;
-  throw new TypeError(`expected encoded bytes or nothing, not ${typeof result}`);
-}
-
-/** What a save stores of connections, beside the state. */
-class SavedParts {
-  state: Uint8Array | null = null;
-
-  constructor(
-    readonly ids: string[],
-    readonly states: Uint8Array[],
-    readonly removed: string[],
-  ) {}
-
-  with(state: Uint8Array | undefined): this {
-    this.state = state ?? null;
-    return this;
-  }
-}
-
-/** What `serializeState` gives back of connections; undefined for nothing. */
-function connectionsOf(result: unknown): SavedParts | undefined {
-  const { connHibernation = [], connHibernationRemoved = [] } = (result ?? {}) as {
-    connHibernation?: readonly { connId: string; bytes: unknown }[];
-    connHibernationRemoved?: readonly string[];
-  };
-  if (connHibernation.length === 0 && connHibernationRemoved.length === 0) return undefined;
-  const ids = connHibernation.map(({ connId }) => String(connId));
-  const states = connHibernation.map(({ bytes }) => bytesOf(bytes) ?? new Uint8Array(0));
-  return new SavedParts(ids, states, connHibernationRemoved.map(String));
-}
-
-/** The state within what `serializeState` gives back. */
-function stateOf(result: unknown): Uint8Array | undefined {
-  if (result === undefined || result === null) return undefined;
-  if (typeof result !== "object")
-    throw new TypeError(`expected a delta of state, not ${typeof result}`);
-  return bytesOf((result as { state?: unknown }).state);
 }

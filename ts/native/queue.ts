@@ -57,6 +57,11 @@ declare module "../../index.js" {
       options?: QueueReceiveOptions | null,
       token?: CancellationToken | null,
     ): Promise<QueueMessage[]>;
+    /** Receives one message; null when the time is over. */
+    next(
+      options?: QueueReceiveOptions | null,
+      token?: CancellationToken | null,
+    ): Promise<QueueMessage | null>;
     /** Receives one message; rejects with `queue.timed_out` when the time is over. */
     waitForNames(
       names: readonly string[],
@@ -115,6 +120,13 @@ const methods = {
       const made = queueMessage(this, id, name, body, createdAt, deliveries, completable ?? false);
       return belongsTo(made, bagOf(this));
     });
+  },
+  async next(
+    this: Queue,
+    options?: QueueReceiveOptions | null,
+    token?: CancellationToken | null,
+  ): Promise<QueueMessage | null> {
+    return (await this.nextBatch({ ...options, count: 1 }, token))[0] ?? null;
   },
   async waitForNames(
     this: Queue,

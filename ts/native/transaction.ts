@@ -20,6 +20,7 @@ import {
   stateTransactionNow,
   stateTransactionRollBack,
 } from "../../index.js";
+import { deltaOf, type StateDeltaPayload } from "./delta.js";
 import { invalidArgument } from "./errors.js";
 import { bagOf, belongsTo, planned } from "./owner.js";
 import { type JsBindParam, packedParams } from "./sql.js";
@@ -33,8 +34,8 @@ declare module "../../index.js" {
   interface JsActorStateTransaction {
     /** Runs one statement within the transaction. */
     execute(sql: string, params?: readonly JsBindParam[] | null): Promise<SqlResult>;
-    /** Commits the statements and the state of a delta together. Resolves when that is durable. */
-    commit(delta: { state?: Uint8Array }): Promise<void>;
+    /** Commits the statements and what a delta has together. Resolves when that is durable. */
+    commit(delta: StateDeltaPayload): Promise<void>;
     /** Ends it without its changes; once it has ended this does nothing. */
     rollback(): Promise<void>;
     /** As {@link execute}, with bindings as `sql-values` packs them, and without a budget. */
@@ -91,9 +92,9 @@ const methods = {
   execInTurn(this: JsActorStateTransaction, sql: string, bindings: SqlBindings): SqlResult {
     return throughRoom(sql, bindings, (room, bound) => stateTransactionNow(this, sql, room, bound));
   },
-  async commit(this: JsActorStateTransaction, delta: { state?: Uint8Array }): Promise<void> {
-    const state = delta.state ?? null;
-    const start = (ticket: number) => void stateTransactionCommit(this, state, false, ticket);
+  async commit(this: JsActorStateTransaction, given: StateDeltaPayload): Promise<void> {
+    const delta = deltaOf(given);
+    const start = (ticket: number) => void stateTransactionCommit(this, delta, false, ticket);
     try {
       await wait(this, start);
     } finally {
@@ -150,11 +151,12 @@ export function commit(
   state: Uint8Array | undefined,
 ): Promise<unknown> {
   const bag = bagOf(transaction);
+  const delta = state === undefined ? {} : { state };
   let number = 0;
   let refused: { readonly error: unknown } | undefined;
   const start = (ticket: number) => {
     try {
-      number = stateTransactionCommit(transaction, state ?? null, true, ticket);
+      number = stateTransactionCommit(transaction, delta, true, ticket);
     } catch (error) {
       refused = { error };
       throw error;

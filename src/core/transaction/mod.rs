@@ -162,16 +162,16 @@ impl TransactionOwner {
     /// rolled back then, too.
     pub fn commit_budgeted(
         &self,
-        state: Option<Bytes>,
+        deltas: Vec<StateDelta>,
     ) -> Result<(CommitNumber, BoxFuture<'static, Result<()>>)> {
         self.transaction.check()?;
-        if let Some(state) = &state
-            && let Err(error) = self.transaction.count(1, state.len())
-        {
-            drop(self.roll_back());
-            return Err(error);
+        for delta in &deltas {
+            if let Err(error) = self.transaction.count(1, delta.len()) {
+                drop(self.roll_back());
+                return Err(error);
+            }
         }
-        self.commit(state, false)
+        self.commit_deltas(deltas, false)
     }
 
     /// Ends it without its changes; resolves when its statements are undone. Once it has
