@@ -11,6 +11,7 @@
 //! * [`store`]: what is kept, in SQLite. The only place with SQL.
 //! * [`core`]: one actor: its context, its life, its state, its calls.
 //! * [`host`]: where actors live: the directory, one live generation each.
+//! * [`inspector`]: what dashboards and actors say to each other, as bytes and back.
 //! * [`gateway`]: HTTP in front of a host, for clients that are elsewhere.
 //! * `node`: the crossing into JavaScript. The only place that names napi,
 //!   behind the feature `node`.
@@ -20,6 +21,7 @@ pub mod error;
 pub mod gateway;
 pub mod host;
 pub mod ids;
+pub mod inspector;
 pub mod metrics;
 #[cfg(feature = "node")]
 mod node;

@@ -19,7 +19,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("core", &["ids", "time", "error", "metrics", "protocol", "store"]),
     ("host", OVER_CORE),
     ("gateway", OVER_HOST),
-    ("inspector", OVER_CORE),
+    ("inspector", &["ids", "time", "error", "metrics", "protocol"]),
     (
         "node",
         &[
@@ -40,7 +40,7 @@ const BASE: &[&str] = &["ids", "time", "error", "metrics"];
 const OVER_CORE: &[&str] = &["ids", "time", "error", "metrics", "protocol", "store", "core"];
 /// It stands in front of a host, which knows nothing of it.
 const OVER_HOST: &[&str] =
-    &["ids", "time", "error", "metrics", "protocol", "store", "core", "host"];
+    &["ids", "time", "error", "metrics", "protocol", "store", "core", "host", "inspector"];
 
 /// Crates that one part alone may name.
 const OWNED_CRATES: &[(&str, &str)] =

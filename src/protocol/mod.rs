@@ -27,7 +27,7 @@
 //!    it, and nowhere later.
 
 mod answer;
-mod bare;
+pub mod bare;
 mod cbor;
 mod close;
 pub mod cors;

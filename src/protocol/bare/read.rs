@@ -24,6 +24,11 @@ impl Reader {
         Ok(reader)
     }
 
+    /// Reads what has no version in front of it.
+    pub fn bare(bytes: Bytes) -> Self {
+        Self { bytes, at: 0, version: Version::CURRENT }
+    }
+
     /// The version of the message.
     pub fn version(&self) -> Version {
         self.version
@@ -31,6 +36,11 @@ impl Reader {
 
     /// Refuses what follows the message.
     pub fn end(self) -> Result<(), ProtocolError> {
+        self.check_end()
+    }
+
+    /// [`Reader::end`] for who keeps it.
+    pub fn check_end(&self) -> Result<(), ProtocolError> {
         if self.at == self.bytes.len() { Ok(()) } else { Err(self.fault("bytes follow it")) }
     }
 
@@ -95,7 +105,21 @@ impl Reader {
         Ok(payload.filter(|payload| *payload != Payload::undefined()))
     }
 
-    fn data(&mut self) -> Result<Bytes, ProtocolError> {
+    /// A `list`. Each item takes a byte at least, so it is no longer than what came.
+    pub fn list<T>(
+        &mut self,
+        mut read: impl FnMut(&mut Self) -> Result<T, ProtocolError>,
+    ) -> Result<Vec<T>, ProtocolError> {
+        let length = self.uint()?;
+        let mut items = Vec::new();
+        for _ in 0..length {
+            items.push(read(self)?);
+        }
+        Ok(items)
+    }
+
+    /// A `data`, a window on the message.
+    pub fn data(&mut self) -> Result<Bytes, ProtocolError> {
         let length = self.uint()?;
         let range = self.range(usize::try_from(length).ok())?;
         Ok(self.bytes.slice(range))

@@ -16,6 +16,11 @@ impl Writer {
         Self { out: version.number().to_le_bytes().to_vec(), version }
     }
 
+    /// Writes no version in front.
+    pub fn bare() -> Self {
+        Self { out: Vec::new(), version: Version::CURRENT }
+    }
+
     /// The version of the message.
     pub fn version(&self) -> Version {
         self.version
@@ -71,7 +76,17 @@ impl Writer {
         }
     }
 
-    fn data(&mut self, data: &[u8]) -> &mut Self {
+    /// A `list`.
+    pub fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) -> &mut Self {
+        self.uint(items.len() as u64);
+        for item in items {
+            write(self, item);
+        }
+        self
+    }
+
+    /// A `data`.
+    pub fn data(&mut self, data: &[u8]) -> &mut Self {
         self.uint(data.len() as u64);
         self.out.extend_from_slice(data);
         self

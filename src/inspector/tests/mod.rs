@@ -1,0 +1,4 @@
+mod golden;
+mod properties;
+mod samples;
+mod versions;
