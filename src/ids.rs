@@ -342,6 +342,13 @@ impl IdSource {
         bytes
     }
 
+    /// A new secret.
+    pub fn secret(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        self.0.lock().fill_bytes(&mut bytes);
+        bytes
+    }
+
     /// A new id of something that an actor has: a UUID, as text.
     pub fn event_id(&self) -> String {
         self.actor_id().to_string()

@@ -230,6 +230,10 @@ impl ActorStore for Actor {
         }
     }
 
+    fn secret(&self) -> Option<[u8; 32]> {
+        Some(self.store.secret())
+    }
+
     fn file(&self) -> Option<ActorFile> {
         let slot = self.store.shared.files.slot(self.number).ok().flatten()?;
         Some(ActorFile::new(Arc::clone(&self.store), slot))

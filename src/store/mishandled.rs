@@ -62,6 +62,10 @@ impl ActorStore for Mishandled {
         self.inner.rest()
     }
 
+    fn secret(&self) -> Option<[u8; 32]> {
+        self.inner.secret()
+    }
+
     fn file(&self) -> Option<ActorFile> {
         self.inner.file().map(|file| file.through(self.ordeal.clone()))
     }

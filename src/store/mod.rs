@@ -374,6 +374,11 @@ pub trait ActorStore: Send + Sync + 'static {
         futures::executor::block_on(self.own_file(generation))
     }
 
+    /// What the tokens of this place are made of; `None` of a place that has none.
+    fn secret(&self) -> Option<[u8; 32]> {
+        None
+    }
+
     /// The actor's own file, where it has one.
     fn file(&self) -> Option<ActorFile> {
         None

@@ -19,7 +19,8 @@ pub(super) type Migration = &'static str;
 /// actor's number as their leading key. Those of actors have a prefix of their own,
 /// since in an actor's file they lie beside an author's tables.
 ///
-/// * `store_meta`: one row for the database.
+/// * `store_meta`: one row for the database. `secret` is what the tokens are made of that let
+///   dashboards look into actors.
 /// * `directory`: one row per actor. `num` is never used twice. `place` is 0 for
 ///   the shared store, else the number of the actor's file. `generation` is the
 ///   last one that wrote, for people; the fence is in memory. `alarm_open` is 1 while
@@ -83,6 +84,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     SCHEDULE,
     "CREATE INDEX directory_alarm_open ON directory (num) WHERE alarm_open <> 0",
     CONNECTIONS,
+    "ALTER TABLE store_meta ADD COLUMN secret BLOB",
 ];
 
 /// Connections that outlive a sleep. Also a step of the files of actors.
@@ -288,6 +290,32 @@ pub(super) fn raise_epoch(sqlite: &Connection, database: &Database) -> Result<u3
         Ok(epoch)
     };
     raise().map_err(|error| database.fault(&error))
+}
+
+/// The secret of the database; made by `make`, durably, by the first who asks.
+pub(super) fn secret(
+    sqlite: &Connection,
+    database: &Database,
+    make: impl FnOnce() -> [u8; 32],
+) -> Result<[u8; 32], StoreError> {
+    let read = || {
+        sqlite.query_row("SELECT secret FROM store_meta WHERE id = 1", [], |row| {
+            row.get::<_, Option<[u8; 32]>>(0)
+        })
+    };
+    let fault = |error: rusqlite::Error| database.fault(&error);
+    if let Some(secret) = read().map_err(fault)? {
+        return Ok(secret);
+    }
+    let secret = make();
+    let store = || {
+        // A commit of its own, since only that one's error is heard.
+        let transaction = sqlite.unchecked_transaction()?;
+        transaction.execute("UPDATE store_meta SET secret = ?1 WHERE id = 1", [secret])?;
+        transaction.commit()
+    };
+    store().map_err(fault)?;
+    Ok(secret)
 }
 
 /// Makes an epoch durable that the process went on to by itself, within the

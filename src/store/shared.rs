@@ -35,7 +35,7 @@ use super::{
     ActorNumber, ActorRow, ActorStoreRef, AlarmRow, ListFilter, NewActor, StoreError, directory,
     place, rows, schema,
 };
-use crate::ids::{ActorId, ActorKey, ActorName, Generation};
+use crate::ids::{ActorId, ActorKey, ActorName, Generation, IdSource};
 
 /// How many rows one read transaction of a listing takes: a few milliseconds.
 const LIST_SLICE: u32 = 1_000;
@@ -55,6 +55,8 @@ pub(super) struct Shared {
     pub(super) fence: Arc<Fence>,
     pub(super) files: Arc<Files>,
     pub(super) counters: Counters,
+    /// See [`SharedStore::secret`].
+    secret: [u8; 32],
     /// Copies of the shared database that are being made. Changed, and locked, by the writer.
     pub(super) copies: Mutex<Copies>,
     /// `None` in memory, where the writer reads.
@@ -83,6 +85,8 @@ impl SharedStore {
         let connection = database.open_writer()?;
         schema::migrate(&connection.sqlite, &database, schema::MIGRATIONS)?;
         let epoch = schema::raise_epoch(&connection.sqlite, &database)?;
+        let make = || IdSource::from_os().secret();
+        let secret = schema::secret(&connection.sqlite, &database, make)?;
         let mut actors = None;
         if let Some(folder) = &folder {
             folder.sync()?;
@@ -129,6 +133,7 @@ impl SharedStore {
             fence,
             files,
             counters: Counters::default(),
+            secret,
             copies: Mutex::default(),
             readers,
             closed: watch::Sender::new(false),
@@ -279,6 +284,12 @@ impl SharedStore {
     /// revokes it when the actor stops.
     pub fn open_generation(&self, number: ActorNumber) -> Generation {
         self.shared.fence.open(number)
+    }
+
+    /// What the tokens are made of that let dashboards look into actors. It stays with the
+    /// folder, and with every copy of it.
+    pub fn secret(&self) -> [u8; 32] {
+        self.shared.secret
     }
 
     /// Ends a generation if it is the current one; says whether it was.

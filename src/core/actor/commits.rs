@@ -237,6 +237,7 @@ impl Actor {
                 Ok(()) => {
                     if let Some(state) = origin.state {
                         machine.state.current = state;
+                        machine.inspection.stored += 1;
                     }
                     // First, since what the author's side holds may have been made
                     // before what the gate holds, and knows its place among it.

@@ -23,6 +23,7 @@ use super::calls::Calls;
 use super::connections::ConnDesk;
 use super::effect::{CommitOrigin, Effect, LogLine, Output, SaveOf, With};
 use super::gate::{CommitNumber, Gate, Held, Required, StatementNumber};
+use super::inspection::Inspection;
 use super::lifecycle::{Lifecycle, LifecycleError, Phase, StopReason};
 use super::on_demand::OnDemand;
 use super::queue::QueueDesk;
@@ -151,6 +152,8 @@ pub(super) struct Machine {
     pub(super) performing: bool,
     /// How many wait for a change of activity.
     pub(super) watchers: usize,
+    /// What is counted for those who look.
+    pub(super) inspection: Inspection,
 }
 
 impl Machine {
@@ -194,6 +197,7 @@ impl Machine {
             warnings: WarningWindows::default(),
             performing: false,
             watchers: 0,
+            inspection: Inspection::default(),
             config,
         }
     }

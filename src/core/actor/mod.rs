@@ -25,6 +25,7 @@ pub(crate) mod connections;
 mod effect;
 mod ends;
 pub mod gate;
+pub mod inspection;
 pub mod lifecycle;
 mod machine;
 mod on_demand;

@@ -62,6 +62,8 @@ pub(super) struct QueueDesk {
     due: Option<Instant>,
     /// What the metrics have not been told.
     untold: Option<Flow>,
+    /// How often the messages have changed.
+    revision: u64,
 }
 
 /// What has come and gone.
@@ -74,7 +76,7 @@ struct Flow {
 impl QueueDesk {
     pub(super) fn new(config: &ActorConfig) -> Self {
         let (queue, _) = Queue::load(QueueRows::default(), settings(config), 0);
-        Self { queue, waiting: HashMap::new(), due: None, untold: None }
+        Self { queue, waiting: HashMap::new(), due: None, untold: None, revision: 0 }
     }
 
     /// When something is due by itself.
@@ -84,6 +86,11 @@ impl QueueDesk {
 
     pub(super) fn queue(&self) -> &Queue {
         &self.queue
+    }
+
+    /// Raised by each step that changes the messages.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// Puts a queue that was changed by several steps in the place of the one before them.
@@ -251,6 +258,7 @@ impl Actor {
         let Some(desk) = machine.desk.made_mut() else { return };
         if let Some(Flow { sent, received }) = desk.untold.take() {
             self.metrics.queue_moved(sent, received, desk.queue.len());
+            desk.revision += 1;
         }
     }
 

@@ -138,7 +138,10 @@ impl Actor {
         let number = machine.begin_commit(deltas, rows.into_ops(), SaveOf::Pulled(revision));
         let actor = Arc::clone(self);
         let ended = Reply::new(move |result| {
-            actor.step(|machine, _| machine.set_flush_stage(Stage::Idle));
+            actor.step(|machine, _| {
+                machine.set_flush_stage(Stage::Idle);
+                machine.inspection.workflow += 1;
+            });
             reply.send(result);
         });
         machine.watch_commit(number, ended);

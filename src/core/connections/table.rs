@@ -41,6 +41,8 @@ pub(crate) struct Connections {
     /// The newest one of each socket.
     sockets: HashMap<SocketId, ConnId>,
     pending: Pending,
+    /// Raised with each change that somebody who looks would see.
+    revision: u64,
 }
 
 impl Connections {
@@ -70,6 +72,7 @@ impl Connections {
     }
 
     fn put(&mut self, entry: Entry) {
+        self.revision += 1;
         if let Some(socket) = entry.conn.socket {
             self.hibernatable += 1;
             self.sockets.insert(socket, entry.conn.id.clone());
@@ -108,6 +111,7 @@ impl Connections {
 
     fn take(&mut self, id: &ConnId) -> Option<Entry> {
         let entry = self.entries.remove(id)?;
+        self.revision += 1;
         if let Some(socket) = entry.conn.socket {
             self.hibernatable -= 1;
             if self.sockets.get(&socket) == Some(id) {
@@ -128,6 +132,11 @@ impl Connections {
         self.hibernatable = 0;
         let entries = std::mem::take(&mut self.entries);
         entries.into_values().map(|entry| (entry.conn, entry.accepted)).collect()
+    }
+
+    /// Raised with each change that somebody who looks would see.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// How many there are.
@@ -245,6 +254,7 @@ impl Connections {
     /// Notes that something of a connection changed. Only a hibernatable one that is
     /// accepted is stored.
     pub(crate) fn touch(&mut self, id: &ConnId, urgency: Urgency) {
+        self.revision += 1;
         let stored = |entry: &Entry| entry.accepted && entry.conn.is_hibernatable();
         if self.entries.get(id).is_some_and(stored) {
             self.pending.update(id.clone(), urgency);

@@ -132,13 +132,28 @@ impl Actor {
     /// See [`ConnHandle::set_state`].
     pub(crate) fn set_connection_state(self: &Arc<Self>, conn: &Conn, state: Bytes) {
         if !conn.is_hibernatable() {
-            return conn.set_state(state);
+            conn.set_state(state);
+            return self.note_connection(&conn.id);
         }
         self.step(|machine, now| {
             conn.set_state(state);
             machine.connections.table.touch(&conn.id, Urgency::Urgent);
             self.store_with_turn(machine, now);
         });
+    }
+
+    /// A connection changed that is not stored: only those who look would see it.
+    fn note_connection(&self, id: &ConnId) {
+        let is_watched = {
+            let mut machine = self.machine.lock();
+            if let Some(desk) = machine.connections.made_mut() {
+                desk.table.touch(id, Urgency::Lazy);
+            }
+            machine.watchers > 0
+        };
+        if is_watched {
+            self.changed.notify_waiters();
+        }
     }
 
     /// See [`ActorContext::queue_connection_removal`].
