@@ -64,6 +64,12 @@ export declare class ActorContext {
    * when there is none.
    */
   restartRunHandler(): void
+  /** How often each part of the actor has changed. */
+  inspectorSnapshot(): JsInspectorSnapshot
+  /** See the function of this name. */
+  decodeInspectorRequest(bytes: Uint8Array, advertisedVersion: number): Buffer
+  /** See the function of this name. */
+  encodeInspectorResponse(bytes: Uint8Array, targetVersion: number): Buffer
 }
 
 /** Says once that nobody waits for something any more. */
@@ -287,6 +293,9 @@ export declare function cancel(host: number, ticket: number): void
 /** The caller of a call gave up. The function goes on, and is told. */
 export declare function cancelCall(actor: number, call: number): void
 
+/** Throws `inspector.unauthorized` unless `token` is the actor's. */
+export declare function checkInspectorToken(context: ActorContext, token?: string | undefined | null): void
+
 /**
  * The time of the place that an actor runs in, in milliseconds since the epoch; of
  * the machine when the generation is over.
@@ -378,6 +387,19 @@ export declare function deadFires(schedule: Schedule, ticket: number): void
 /** Has a fire that was given up tried again; `ticket` hears whether there was one. */
 export declare function deadRetry(schedule: Schedule, id: string, ticket: number): void
 
+/**
+ * A request of a dashboard that speaks `advertisedVersion`, without the version in front,
+ * as the newest version has it. Throws `napi.invalid_argument` for a version that exceeds
+ * 16 bits, and the error of bytes that are no such request.
+ */
+export declare function decodeInspectorRequest(bytes: Uint8Array, advertisedVersion: number): Buffer
+
+/**
+ * A response of the newest version, without the version in front, as `targetVersion` has
+ * it. Throws as `decodeInspectorRequest`.
+ */
+export declare function encodeInspectorResponse(bytes: Uint8Array, targetVersion: number): Buffer
+
 /** Ends a work region. False when it had ended, perhaps with its generation. */
 export declare function endRegion(actor: number, region: number): boolean
 
@@ -464,6 +486,8 @@ export interface JsActorConfig {
   canHibernateWebsocket?: boolean
   /** Whether a raw request has a connection of its own, with its hooks. Without it, no. */
   connectsRequests?: boolean
+  /** Whether values have a form of their own, which an inspector has translated. Without it, no. */
+  ownValues?: boolean
   /** Without it, as `canHibernateWebsocket`. */
   hibernatesConnections?: boolean
   messagesPerSecond?: number
@@ -502,6 +526,24 @@ export interface JsActorConfig {
   maxOutgoingMessageSize?: number
   actions?: Array<JsActionDefinition>
   inspectorTabs?: Array<JsInspectorTab>
+}
+
+/** How often each part of an actor has changed, and what there is of it. */
+export interface JsInspectorSnapshot {
+  /** Raised with each change of the state. */
+  stateRevision: number
+  /** Raised with each change of the connections. */
+  connectionsRevision: number
+  /** Raised with each change of the messages that wait. */
+  queueRevision: number
+  /** Raised with each change of the schedules. */
+  scheduleRevision: number
+  /** How many connections there are. */
+  activeConnections: number
+  /** How many messages wait. */
+  queueSize: number
+  /** How many inspectors are attached. */
+  connectedClients: number
 }
 
 /** A tab of the inspector. */

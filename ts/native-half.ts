@@ -20,6 +20,7 @@ import {
   type Exchange,
   type Hold,
   type HostHandle,
+  INSPECT,
   isBinding,
   type JsActorStateTransaction,
   type JsNativeDatabase,
@@ -48,6 +49,7 @@ import {
   type Trial,
   transactions,
   unbridged,
+  Wanted,
 } from "./native";
 import { once } from "./native/once";
 
@@ -90,6 +92,7 @@ export {
   clockwork,
   dispatch,
   EitherSignal,
+  INSPECT,
   isBinding,
   messages,
   NapiActorFactory,
@@ -100,6 +103,7 @@ export {
   packPositional,
   transactions,
   unbridged,
+  Wanted,
 };
 
 /** Callers by their number at the boundary. */

@@ -2,7 +2,6 @@
 //!
 //! Calls wake the actor, and wait within the host until it can take them. Each has a
 //! connection of its own, whose hooks run before it and have ended when it is answered.
-//! The inspector is not served.
 
 use std::sync::Arc;
 
@@ -15,8 +14,8 @@ use super::answer::{Answer, Failure, body as body_of, json};
 use super::calls::{self, Call, Wanted};
 use super::error::GatewayError;
 use super::front::text;
-use super::head;
 use super::raw::{self, Recipient};
+use super::{head, inspector};
 use crate::core::behavior::Reply;
 use crate::error::Error;
 use crate::host::embedded::{Address, Create, EnvironmentId};
@@ -42,6 +41,10 @@ pub(super) async fn answer(
     let by_actor = |error: Error| Failure { error, origin: Origin::Actor(encoding) };
     let route = ActorRoute::parse(head.method.as_str(), &target.path);
     let route = route.map_err(|error| by_actor(error.into()))?;
+    if let ActorRoute::Inspector(uri) = route {
+        let asked = inspector::Asked { actor: target.actor, uri, head, body };
+        return inspector::answer(shared, asked, ray_id).await;
+    }
     let (address, name) = address(shared, target.actor).await?;
     match route {
         ActorRoute::Action(action) => {

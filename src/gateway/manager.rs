@@ -15,16 +15,16 @@ use super::Shared;
 use super::actor::{actor_id, row};
 use super::answer::{Answer, Failure, json};
 use super::body::{Read, read};
-use super::metrics;
 use super::options::MAX_CREATE_BODY;
+use super::{inspector, metrics};
 use crate::core::behavior::Reply;
 use crate::error::Error;
 use crate::host::embedded::Address;
 use crate::ids::{ActorId, ActorKey};
 use crate::protocol::manager::{
     self, Actor, ActorTypeMetadata, ActorsQuery, ActorsResponse, CrashPolicy, CreateRequest,
-    CreateResponse, GetOrCreateResponse, HealthResponse, ListQuery, ManagerError, MetadataResponse,
-    NamesResponse, NamespaceQuery, Nothing, Page, Pagination, Wanted,
+    CreateResponse, GetOrCreateResponse, HealthResponse, KvValueResponse, ListQuery, ManagerError,
+    MetadataResponse, NamesResponse, NamespaceQuery, Nothing, Page, Pagination, Wanted,
 };
 use crate::store::{ActorNumber, ActorRow};
 
@@ -33,6 +33,9 @@ const RUNTIME: &str = "engine";
 
 /// The only pool, and the only place.
 const ONLY: &str = "default";
+
+/// The key of the token of an actor's inspector.
+const INSPECTOR_TOKEN: [u8; 1] = [3];
 
 /// How often a get-or-create begins again because somebody made or destroyed the actor
 /// between its two looks.
@@ -267,9 +270,8 @@ async fn sleep(
     Ok(json(manager::json(&Nothing {})))
 }
 
-/// What this runtime keeps under a key of an actor: nothing, so a dashboard that looks for the
-/// inspector's token (`Aw==`) learns that there is none. The author's own keys are no
-/// matter of those who manage actors.
+/// What this runtime keeps under a key of an actor: under [`INSPECTOR_TOKEN`] what lets a
+/// dashboard look into it. The author's own keys are no matter of those who manage actors.
 async fn value(
     State(shared): State<Arc<Shared>>,
     path: Result<Path<(String, String)>, PathRejection>,
@@ -279,10 +281,16 @@ async fn value(
     let bad = |reason| Failure::manager(ManagerError::BadRequest { reason });
     let Path((id, key)) = path.map_err(|error| bad(error.body_text()))?;
     let id = actor_id(&id).map_err(|error| bad(error.to_string()))?;
-    if STANDARD.decode(&key).is_err() {
+    let Ok(raw) = STANDARD.decode(&key) else {
         return Err(bad("the key is no base64".to_owned()));
+    };
+    let row = row(&shared, Address::Id(id)).await.map_err(Failure::manager)?;
+    if raw == INSPECTOR_TOKEN {
+        let token = inspector::secret(&shared).accepted(id);
+        let update_ts = row.created_at_ms;
+        let value = Some(token.into());
+        return Ok(json(manager::json(&KvValueResponse { update_ts, value })));
     }
-    row(&shared, Address::Id(id)).await.map_err(Failure::manager)?;
     Err(Failure::manager(ManagerError::NoSuchValue { key: key.chars().take(256).collect() }))
 }
 

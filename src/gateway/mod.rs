@@ -60,6 +60,7 @@ mod error;
 mod foreign;
 mod front;
 mod head;
+mod inspector;
 mod limits;
 mod manager;
 mod metrics;

@@ -40,6 +40,8 @@ pub struct GatewayOptions {
     /// Whether there is nothing but files and the application: an author's own server, which
     /// anybody may call.
     pub application_only: bool,
+    /// Whether the author's side answers requests of dashboards itself, those for files left out.
+    pub inspects_in_runtime: bool,
     /// How much of an error clients read.
     pub disclosure: Disclosure,
     /// How much, and for how long.
@@ -59,6 +61,7 @@ impl Default for GatewayOptions {
             public_dir: None,
             application: None,
             application_only: false,
+            inspects_in_runtime: false,
             disclosure: Disclosure::Public,
             bounds: Bounds::default(),
         }

@@ -91,6 +91,11 @@ impl<T: Weighty> Outbox<T> {
         }
     }
 
+    /// Has the task look again.
+    pub(super) fn nudge(&self) {
+        self.task.wake();
+    }
+
     /// Takes nothing in any more, and drops what waits: the end of the socket comes next.
     pub(super) fn close(&self) {
         let dropped = {

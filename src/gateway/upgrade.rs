@@ -19,11 +19,12 @@ use tokio_util::sync::CancellationToken;
 use super::Shared;
 use super::admission::{authenticate, bearer};
 use super::connect::{self, Connect};
+use super::inspector::{self, Dashboard};
 use super::web_socket::WebSocket;
 use super::{head, raw_socket};
 use crate::error::Error;
 use crate::protocol::route::{Hints, UpgradeRoute, route};
-use crate::protocol::{Close, Offer};
+use crate::protocol::{Close, MAX_SOCKET_MESSAGE, Offer};
 
 /// How long messages may be, in bytes, of a client that is refused anyway.
 const MAX_REFUSED: usize = 64 * 1024;
@@ -47,6 +48,7 @@ pub(super) struct Upgrade {
 enum Plan {
     Connect(Box<Connect>),
     Raw(Box<Connect>),
+    Inspect(Box<Dashboard>),
 }
 
 impl Line {
@@ -124,13 +126,21 @@ fn plan(
     let target = route(uri, &Hints::of_upgrade(offer))?.ok_or_else(|| no_route(uri))?;
     let given = target.token.as_deref().or_else(|| bearer(request.headers()));
     authenticate(&shared.options, given)?;
-    match UpgradeRoute::parse(&target.path) {
-        UpgradeRoute::Connect | UpgradeRoute::Raw => {}
-        UpgradeRoute::Inspector => return Err(no_route(&target.path)),
-    }
-    let is_raw = UpgradeRoute::parse(&target.path) == UpgradeRoute::Raw;
+    let wanted = UpgradeRoute::parse(&target.path);
     let (mut parts, ()) = Request::new(()).into_parts();
     parts.headers = request.headers().clone();
+    if wanted == UpgradeRoute::Inspector {
+        let token = offer.inspector_token.as_deref().or_else(|| bearer(request.headers()));
+        return Ok(Plan::Inspect(Box::new(Dashboard {
+            version: inspector::version_of(&target.path)?,
+            token: token.map(str::to_owned),
+            head: head::of_actor(&parts, &target.path, ray_id, shared.options.token.as_ref()),
+            actor: target.actor,
+            from: line.from,
+            ray_id: ray_id.to_owned(),
+        })));
+    }
+    let is_raw = wanted == UpgradeRoute::Raw;
     let connect = Box::new(Connect {
         encoding: offer.encoding()?,
         params: offer.params()?,
@@ -172,6 +182,15 @@ impl Upgrade {
         let (plan, is_raw) = match self.plan {
             Ok(Plan::Connect(plan)) => (Ok(plan), false),
             Ok(Plan::Raw(plan)) => (Ok(plan), true),
+            Ok(Plan::Inspect(dashboard)) => {
+                let admitted = dashboard.admit(&shared).await;
+                let limit = if admitted.is_ok() { MAX_SOCKET_MESSAGE } else { MAX_REFUSED };
+                let socket = WebSocket::new(upgraded, &shared, limit).await;
+                return Some(match admitted {
+                    Ok(admitted) => inspector::serve(socket, &shared, admitted, closing),
+                    Err(error) => refuse(socket, error, self.ray_id),
+                });
+            }
             Err(error) => (Err(error), false),
         };
         let prepared = match plan {
@@ -187,10 +206,13 @@ impl Upgrade {
         Some(match prepared {
             Ok(ready) if is_raw => raw_socket::serve(socket, &shared, ready, closing),
             Ok(ready) => connect::serve(socket, &shared, ready, closing),
-            Err(mut error) => {
-                error.ray_id.get_or_insert(self.ray_id);
-                Box::pin(socket.finish(Close::failed(&error)))
-            }
+            Err(error) => refuse(socket, error, self.ray_id),
         })
     }
+}
+
+/// Ends a socket whose client is not let in.
+fn refuse(socket: WebSocket, mut error: Error, ray_id: String) -> BoxFuture<'static, ()> {
+    error.ray_id.get_or_insert(ray_id);
+    Box::pin(socket.finish(Close::failed(&error)))
 }

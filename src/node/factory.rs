@@ -13,6 +13,7 @@ use napi_derive::napi;
 use super::env::{next_number, number, to_js};
 use super::error::{invalid_argument, thrown};
 use super::guard::trip;
+use super::inspector::check_sources;
 use crate::core::behavior::Hooks;
 use crate::core::config::{ActorConfig, ActorConfigInput, ClientLimits, Durability, InspectorTab};
 use crate::core::connections::ConnHooks;
@@ -75,6 +76,8 @@ pub struct JsActorConfig {
     pub can_hibernate_websocket: Option<bool>,
     /// Whether a raw request has a connection of its own, with its hooks. Without it, no.
     pub connects_requests: Option<bool>,
+    /// Whether values have a form of their own, which an inspector has translated. Without it, no.
+    pub own_values: Option<bool>,
     /// Without it, as `canHibernateWebsocket`.
     pub hibernates_connections: Option<bool>,
     pub messages_per_second: Option<u32>,
@@ -246,6 +249,7 @@ fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
         has_state: given.has_state,
         can_hibernate_websocket: given.can_hibernate_websocket,
         connects_requests: given.connects_requests,
+        own_values: given.own_values,
         hibernates_connections: Some(
             given.hibernates_connections.or(given.can_hibernate_websocket).unwrap_or(false),
         ),
@@ -284,6 +288,7 @@ fn settings(given: JsActorConfig) -> Result<ActorConfig, Error> {
         inspector_tabs: given.inspector_tabs.unwrap_or_default().into_iter().map(tab).collect(),
     });
     config.validate()?;
+    check_sources(&config.inspector_tabs)?;
     Ok(config)
 }
 

@@ -65,6 +65,9 @@ pub(super) struct ListenArgs {
     /// Whether pages may call without a token that come from any server of this machine.
     #[serde(default)]
     pages_of_this_machine: bool,
+    /// Whether the author's side answers requests of dashboards itself.
+    #[serde(default)]
+    inspects_in_runtime: bool,
     #[serde(default)]
     hosts: Vec<String>,
     /// Whether clients read what failed inside.
@@ -106,6 +109,7 @@ impl ListenArgs {
             token,
             origins: self.origins.clone(),
             pages_of_this_machine: self.pages_of_this_machine,
+            inspects_in_runtime: self.inspects_in_runtime,
             hosts: self.hosts.clone(),
             application_only: self.application_only,
             disclosure,

@@ -32,6 +32,7 @@ mod gateway;
 mod guard;
 mod host;
 mod hub;
+mod inspector;
 mod job;
 mod kv;
 mod lockstep;

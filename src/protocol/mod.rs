@@ -28,7 +28,7 @@
 
 mod answer;
 pub mod bare;
-mod cbor;
+pub mod cbor;
 mod close;
 pub mod cors;
 mod encoding;

@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn what_a_client_sends_arrives_with_its_body_as_it_was() {
-        for (wait, timeout_ms) in [(None, None), (Some(true), Some(0)), (Some(false), Some(1 << 40))]
+        for (wait, timeout_ms) in
+            [(None, None), (Some(true), Some(0)), (Some(false), Some(1 << 40))]
         {
             let sent = request(wait, timeout_ms);
 

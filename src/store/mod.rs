@@ -82,6 +82,7 @@ pub use self::schedule::{
 #[cfg(feature = "faults")]
 pub use self::shared::HeldWriter;
 pub use self::shared::SharedStore;
+pub use self::sql::look;
 pub use self::sql::{
     AlsoCommitted, BeginOptions, Bindings, CommitEnd, Ending, SqlCursor, SqlDatabase, SqlError,
     SqlHost, SqlOutcome, SqlRan, SqlReply, SqlRows, SqlSession, SqlTransaction, SqlTurn, SqlValue,

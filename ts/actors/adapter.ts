@@ -37,6 +37,7 @@ import type { Caller, ScheduledFireInfo } from "../types";
 import { actionNotFound, forCaller, runAction } from "./action";
 import { Clock } from "./clock";
 import { Context } from "./context";
+import { INSPECT, inspect } from "./inspection";
 import { Live, type Scene } from "./live";
 import { answerRequest, REQUEST } from "./request";
 
@@ -77,6 +78,7 @@ function settingsOf(definition: Definition): object {
     hasState: definition.hasState,
     hasDatabase: hasDatabase(definition),
     opensDatabase: hasDatabase(definition),
+    ownValues: true,
     connectsRequests: definition.hook("onRequest") !== undefined,
     warnsOfManualTransactions: definition.database?.warnOnManualTransactions !== false,
     durability: options.durability,
@@ -267,6 +269,14 @@ function actionsOf(
     const call = callOf(at, payload);
     const answer = await runSend(at, call, args, () => new Context(at, call));
     return remote ? encodeRemoteAnswer(answer) : encodeAnswer(answer);
+  };
+  out[INSPECT] = async (_error, payload) => {
+    const at = live(payload);
+    try {
+      return inspect(at, payload.args ?? new Uint8Array());
+    } catch (thrown) {
+      throw forCaller(thrown, at);
+    }
   };
   if (definition.hook("onRequest") !== undefined) {
     out[REQUEST] = (_error, payload) => {

@@ -62,6 +62,8 @@ declare module "../../index.js" {
      * `actor_runtime_socket.not_enabled`, or `unsupported` where the settings ask for it.
      */
     provisionActorRuntimeSocket(): Promise<{ path: string }>;
+    /** Rejects with `inspector.unauthorized` unless `token` is the actor's. */
+    verifyInspectorAuth(token?: string | null): Promise<void>;
     /** A signal that fires when the actor begins to stop. */
     abortSignal(): AbortSignal;
     /** One object for all handles on a generation, and none but them. */
@@ -163,6 +165,9 @@ const methods = {
       public: true,
       statusCode: 400,
     });
+  },
+  async verifyInspectorAuth(this: ActorContext, token?: string | null): Promise<void> {
+    native.checkInspectorToken(this, token);
   },
   abortSignal(this: ActorContext): AbortSignal {
     return AbortSignal.any([bagOf(this).abortSignal]);

@@ -5,6 +5,7 @@
 import { type JsActorConfig, NapiActorFactory as NativeFactory } from "../../index.js";
 import type { ActorBag } from "./bags.js";
 import type { ConnectionRequest } from "./connections.js";
+import { withInspection } from "./inspection.js";
 import { withRequests } from "./requests.js";
 import { withSends } from "./sends.js";
 import { withSockets } from "./web-socket.js";
@@ -94,7 +95,7 @@ export class NapiActorFactory extends NativeFactory {
   readonly graceMs: number | undefined;
 
   constructor(callbacks: Callbacks, config?: JsActorConfig | null) {
-    const whole = withSends(withRequests(withSockets(callbacks)));
+    const whole = withInspection(withSends(withRequests(withSockets(callbacks))));
     super(whole, config);
     if (config?.icon) this.display.icon = config.icon;
     if (config?.name) this.display.name = config.name;

@@ -91,6 +91,8 @@ export interface ListenTarget {
   readonly publicDir?: string;
   /** Whether pages may call without a token that come from any server of this machine. */
   readonly pagesOfThisMachine?: boolean;
+  /** Whether the author's functions answer requests of dashboards themselves, those for files left out. */
+  readonly inspectsInRuntime?: boolean;
   /** The number of an application. */
   readonly application?: number;
   /** Whether that and the files are all that there is. */

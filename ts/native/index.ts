@@ -9,6 +9,8 @@ export type { JsActorConfig, JsSaveOptions } from "../../index.js";
 export {
   ActorContext,
   ConnHandle,
+  decodeInspectorRequest,
+  encodeInspectorResponse,
   JsActorStateTransaction,
   JsNativeDatabase,
   JsSqliteTransaction,
@@ -55,6 +57,7 @@ export type {
 } from "./host.js";
 export type { CallScope } from "./inplace.js";
 export type { KvEntry, KvListOptions } from "./kv.js";
+export { INSPECT, Wanted } from "./inspection.js";
 export { EitherSignal, onAbort, type Stop } from "./listen.js";
 export { bagOf } from "./owner.js";
 export type { QueueReceiveOptions, QueueWaitOptions, Received } from "./queue.js";

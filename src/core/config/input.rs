@@ -21,6 +21,7 @@ pub struct ActorConfigInput {
     pub has_state: Option<bool>,
     pub can_hibernate_websocket: Option<bool>,
     pub connects_requests: Option<bool>,
+    pub own_values: Option<bool>,
     pub hibernates_connections: Option<bool>,
     pub client_limits: ClientLimits,
     pub durability: Option<Durability>,
@@ -75,6 +76,7 @@ impl ActorConfig {
                 .enable_actor_runtime_socket
                 .unwrap_or(base.enable_actor_runtime_socket),
             has_state: input.has_state.unwrap_or(base.has_state),
+            own_values: input.own_values.unwrap_or(base.own_values),
             connects_requests: input.connects_requests.unwrap_or(base.connects_requests),
             can_hibernate_websocket: input
                 .can_hibernate_websocket

@@ -61,6 +61,9 @@ pub struct ActorConfig {
     /// Whether a raw request has a connection of its own, with its hooks. Without, whoever
     /// answers it connects where that is wanted.
     pub connects_requests: bool,
+    /// Whether the author's values have a form of their own, which somebody who looks has to
+    /// have translated.
+    pub own_values: bool,
     /// Whether connections of clients that speak the protocol outlive sleeps of the actor.
     pub hibernates_connections: bool,
     /// What one client may do.
@@ -146,6 +149,7 @@ impl Default for ActorConfig {
             has_state: false,
             can_hibernate_websocket: false,
             connects_requests: false,
+            own_values: false,
             hibernates_connections: true,
             client_limits: ClientLimits::default(),
             durability: Durability::Reply,

@@ -43,6 +43,19 @@ impl EmbeddedHost {
         self.submit(address, environment, Want::Call(Visit::Meet(reply)));
     }
 
+    /// The generation that lives and takes clients; one is started if none does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EmbeddedHost::call`] where that is not answered by the actor.
+    pub async fn visit(
+        &self,
+        address: &Address,
+        environment: EnvironmentId,
+    ) -> Result<ActorContext> {
+        self.meet_open(address, environment).await
+    }
+
     /// [`EmbeddedHost::meet`], but a generation that takes clients. A client that one
     /// refuses because it ends waits for the next one.
     pub(super) async fn meet_open(

@@ -5,6 +5,6 @@ mod fields;
 mod read;
 mod write;
 
-pub use self::fields::Item;
+pub use self::fields::{Field, Item};
 pub use self::read::{Event, Walker};
 pub use self::write::Writer;

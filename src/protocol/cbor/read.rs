@@ -8,9 +8,19 @@ use crate::protocol::ProtocolError;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
     /// An integer from 0. Of eight bytes it is a bigint to JavaScript.
-    Unsigned { value: u64, wide: bool },
+    Unsigned {
+        /// The number.
+        value: u64,
+        /// Whether it has eight bytes.
+        wide: bool,
+    },
     /// The integer `-1 - value`. Of eight bytes it is a bigint to JavaScript.
-    Negative { value: u64, wide: bool },
+    Negative {
+        /// See [`Event::Negative`].
+        value: u64,
+        /// Whether it has eight bytes.
+        wide: bool,
+    },
     /// A byte string, joined when it came in chunks.
     Bytes(Cow<'a, [u8]>),
     /// A text, joined when it came in chunks.

@@ -51,6 +51,21 @@ impl Writer {
         self
     }
 
+    /// A bigint of either sign.
+    pub fn big(&mut self, number: i64) -> &mut Self {
+        self.0.push(if number < 0 { 0x3b } else { 0x1b });
+        let size = if number < 0 { !number } else { number };
+        self.0.extend_from_slice(&size.to_be_bytes());
+        self
+    }
+
+    /// Bytes, which a reader sees as a `Uint8Array`.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.head(2, bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
     /// A field that is a whole number.
     pub fn whole(&mut self, number: u64) -> &mut Self {
         if number > MAX_SAFE { self.id(number) } else { self.number(number as f64) }

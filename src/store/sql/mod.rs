@@ -16,6 +16,7 @@ mod bind;
 mod coordinator;
 mod database;
 mod error;
+pub mod look;
 mod reply;
 mod rows;
 mod session;

@@ -87,7 +87,11 @@ export class RegistryState {
       });
       try {
         for (const [name, factory] of this.factories) host.register(name, factory);
-        const { listener } = await host.listen({ ...place, pagesOfThisMachine: true });
+        const { listener } = await host.listen({
+          ...place,
+          pagesOfThisMachine: true,
+          inspectsInRuntime: config.handleInspectorHttpInRuntime === true,
+        });
         this.open = { host, gateway: listener };
       } catch (error) {
         await host.shutdown(0);

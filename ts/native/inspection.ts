@@ -1,0 +1,88 @@
+/**
+ * What somebody who looks into an actor of the contract needs of its functions: it comes as a call under a name
+ * that no action can have, one byte for what is wanted and the rest behind it.
+ *
+ * 1. Looking takes nothing away: what `serializeState` has let go of is given back.
+ * 2. The layer above reads a state once in a generation. A state that is put in its place is read again, since
+ *    what it keeps is forgotten.
+ */
+import type { ActionPayload } from "./actions.js";
+import type { Callback, Callbacks } from "./factory.js";
+import { bytesOf } from "./hooks.js";
+
+/** The name under which it comes. Names of actions have no control characters. */
+export const INSPECT = "\u0004inspect";
+
+/** What is wanted. */
+export const Wanted = {
+  /** The state in the form of clients; no bytes where there is none. */
+  STATE: 0,
+  /** To put another state in its place. */
+  PATCH: 1,
+  /** Values of the author's in the form of clients. */
+  SHOWN: 2,
+  /** A value of a client in the form of the author's. */
+  READ: 3,
+  /** What a workflow did: no bytes without one, else 0, or 1 and it. */
+  HISTORY: 4,
+  /** To have it run again: 0 from the beginning, or 1 and the id of an entry. Answered as HISTORY. */
+  REPLAY: 5,
+} as const;
+
+const NOTHING = new Uint8Array(0);
+
+/** What the layer above keeps of a state that it has read (2). */
+interface Kept {
+  persistState?: { state?: unknown };
+}
+
+/** Functions with what somebody who looks needs, unless they have it. */
+export function withInspection(callbacks: Callbacks): Callbacks {
+  const { actions } = callbacks;
+  if (actions !== undefined && Object.hasOwn(actions, INSPECT)) return callbacks;
+  const inspect: Callback<ActionPayload> = (_, payload) => answer(callbacks, payload);
+  const own = { [INSPECT]: inspect };
+  return { ...callbacks, actions: Object.assign(Object.create(null), actions, own) };
+}
+
+async function answer(callbacks: Callbacks, payload: ActionPayload): Promise<Uint8Array> {
+  const { ctx } = payload;
+  const rest = payload.args.subarray(1);
+  switch (payload.args[0]) {
+    case Wanted.STATE:
+      return stateOf(callbacks, payload);
+    case Wanted.PATCH: {
+      await ctx.saveState({ state: new Uint8Array(rest) });
+      const { persistState } = ctx.runtimeState() as Kept;
+      if (persistState !== undefined) persistState.state = undefined;
+      return NOTHING;
+    }
+    case Wanted.HISTORY:
+      return told(callbacks.getWorkflowHistory, { ctx });
+    case Wanted.REPLAY: {
+      const entryId = rest[0] === 1 ? Buffer.from(rest.subarray(1)).toString("utf8") : undefined;
+      return told(callbacks.replayWorkflow, { ctx, entryId });
+    }
+    default:
+      // Values are in the form of clients.
+      return new Uint8Array(rest);
+  }
+}
+
+async function stateOf(callbacks: Callbacks, payload: ActionPayload): Promise<Uint8Array> {
+  const { ctx, bag } = payload;
+  const serialize = callbacks.serializeState as Callback<unknown> | undefined;
+  if (typeof serialize !== "function") return bag.storedState();
+  const given = (await serialize(null, { ctx, bag, reason: "inspector" })) as {
+    state?: unknown;
+    connHibernationRemoved?: readonly string[];
+  } | null;
+  for (const id of given?.connHibernationRemoved ?? []) ctx.queueHibernationRemoval(id);
+  return bytesOf(given?.state) ?? NOTHING;
+}
+
+async function told(callback: unknown, payload: object): Promise<Uint8Array> {
+  if (typeof callback !== "function") return NOTHING;
+  const history = bytesOf(await callback(null, payload));
+  return history === undefined ? Uint8Array.of(0) : Buffer.concat([Uint8Array.of(1), history]);
+}
