@@ -56,8 +56,8 @@ export type {
   Target,
 } from "./host.js";
 export type { CallScope } from "./inplace.js";
-export type { KvEntry, KvListOptions } from "./kv.js";
 export { INSPECT, Wanted } from "./inspection.js";
+export type { KvEntry, KvListOptions } from "./kv.js";
 export { EitherSignal, onAbort, type Stop } from "./listen.js";
 export { bagOf } from "./owner.js";
 export type { QueueReceiveOptions, QueueWaitOptions, Received } from "./queue.js";
