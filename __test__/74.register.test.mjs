@@ -64,7 +64,7 @@ describe("the package in the place of RivetKit's native module", () => {
     );
     for (const [, name, from] of named) {
       assert.equal(name, from);
-      assert.equal(typeof native[name], "function", name);
+      assert.equal(typeof Reflect.get(native, name), "function", name);
     }
     const declared = readFileSync(`${folder}/index.d.ts`, "utf8");
     assert.deepEqual(

@@ -6,12 +6,12 @@ import { installed } from "../../scripts/lib/installed.mjs";
 export { npmIn } from "../../scripts/lib/installed.mjs";
 
 /**
- * The folder whose `node_modules` has `packages`, as `{name: version}`. Where the registry cannot be
+ * The folder whose `node_modules` has `packages`, as `{name: version}`, with the options of `installed`. Where the registry cannot be
  * reached that is a failure; without `CI` set the test is skipped instead, with the reason.
  */
-export async function packagesFor(t, name, packages) {
+export async function packagesFor(t, name, packages, options = {}) {
   try {
-    return await installed(name, packages);
+    return await installed(name, packages, options);
   } catch (error) {
     if (process.env.CI) throw error;
     t.skip(`${name} could not be installed: ${error.message}`);

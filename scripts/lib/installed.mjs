@@ -32,16 +32,16 @@ export const isInstalled = (name, packages) => existsSync(folderOf(name, package
 
 /**
  * The folder whose `node_modules` has `packages`, as `{name: version}`. Packages that compile what
- * they are made of do so where `compiles` is set. Rejects where the registry cannot be reached.
+ * they are made of do so where `compiles` is set; `overrides` are npm's. Rejects where the registry cannot be reached.
  */
-export async function installed(name, packages, { compiles = false } = {}) {
+export async function installed(name, packages, { compiles = false, overrides = {} } = {}) {
   const folder = folderOf(name, packages);
   if (existsSync(folder)) return folder;
   mkdirSync(CACHE, { recursive: true });
   // Elsewhere first: a folder that is there is complete, whoever else installs it meanwhile.
   const making = mkdtempSync(path.join(CACHE, ".making-"));
   try {
-    const manifest = { private: true, dependencies: packages };
+    const manifest = { private: true, dependencies: packages, overrides };
     writeFileSync(path.join(making, "package.json"), JSON.stringify(manifest));
     await (compiles ? runNpm(making, ["install"]) : npmIn(making, "install"));
     if (!existsSync(folder)) renameSync(making, folder);

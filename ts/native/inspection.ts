@@ -7,8 +7,8 @@
  *    what it keeps is forgotten.
  */
 import type { ActionPayload } from "./actions.js";
+import { bytesOf } from "./delta.js";
 import type { Callback, Callbacks } from "./factory.js";
-import { bytesOf } from "./hooks.js";
 
 /** The name under which it comes. Names of actions have no control characters. */
 export const INSPECT = "\u0004inspect";
