@@ -2,6 +2,7 @@
 // greenroom, in one run, as a table in Markdown.
 //
 //   node benches/rivetkit/main.mjs [--only greenroom|rivetkit] [--seconds 2] [--rounds 5] [--actors 200]
+//   node benches/rivetkit/main.mjs --profile
 //
 // RivetKit with its engine is installed under target/ for it. Linux alone: memory is read from /proc.
 
@@ -15,6 +16,7 @@ import { inRoot } from "../../scripts/lib/paths.mjs";
 import { runtimeEnv, stockEnv, stockFolder, stockNode } from "../../scripts/lib/stock.mjs";
 import { spread } from "../measure.mjs";
 import { show } from "../table.mjs";
+import { profile } from "./profile.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -22,6 +24,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "2" },
     rounds: { type: "string", default: "5" },
     actors: { type: "string", default: "200" },
+    profile: { type: "boolean", default: false },
   },
 });
 
@@ -51,9 +54,15 @@ const RUNTIMES = {
 };
 
 const folder = await stockFolder();
-const FILES = ["app.mjs", "driver.mjs"];
+const FILES = ["app.mjs", "crowd.mjs", "driver.mjs"];
 for (const file of FILES) {
   copyFileSync(inRoot("benches", "rivetkit", file), path.join(folder, file));
+}
+
+if (values.profile) {
+  const seconds = Number(values.seconds);
+  await profile({ ...RUNTIMES.greenroom, node: stockNode(folder), folder, seconds });
+  process.exit(0);
 }
 
 async function measure(name) {
