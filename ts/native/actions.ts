@@ -76,7 +76,8 @@ export class ActionEntry implements Entry, OpenCall {
     const before = this.#bag.factory.callbacks.onBeforeActionResponse as
       | Callback<AnswerPayload>
       | undefined;
-    if (before === undefined || !this.#host.native.renewCall(this.#bag.actor, this.#call)) {
+    const asks = before !== undefined && isAction(this.#name);
+    if (!asks || !this.#host.native.renewCall(this.#bag.actor, this.#call)) {
       this.#end(false, value);
       return;
     }
@@ -177,6 +178,11 @@ export class FiredEntry extends ActionEntry {
 const BY_SCHEDULE: CallerKind = 3;
 
 const NOTHING = Buffer.alloc(0);
+
+/** Whether a call is one of an author's action: requests and the like come under names that none can have. */
+function isAction(name: string): boolean {
+  return name.charCodeAt(0) >= 0x20;
+}
 
 function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

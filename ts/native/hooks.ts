@@ -54,9 +54,6 @@ const HOOKS: Readonly<Record<string, string>> = {
 /** The earlier names of some, under which they may be handed over as well. */
 const EARLIER: Readonly<Record<string, string>> = { onDisconnectFinal: "onDisconnect" };
 
-/** Those of a connection whose result is handed over. */
-const MADE: readonly string[] = ["on_before_connect", "create_conn_state"];
-
 /** What `run` asks for with `false`: that the moment for which it was woken comes once more. */
 const AGAIN = new Uint8Array(1);
 
@@ -174,7 +171,11 @@ export class HookEntry implements Entry {
     label: string,
     payload: ConnectionPayload,
   ) {
-    const encode = (result: unknown) => (MADE.includes(label) ? bytesOf(result) : undefined);
+    const encode = (result: unknown) => {
+      if (label === "create_conn_state") return bytesOf(result);
+      // Parameters anew; the contract knows of no result, so any other one means nothing.
+      return label === "on_before_connect" && result instanceof Uint8Array ? result : undefined;
+    };
     // A client that is elsewhere is not told what was thrown.
     const failure = payload.conn.isRemote() ? undefined : payload.conn.id();
     return new HookEntry(host, bag, ticket, HOOKS[label] ?? label, () => payload, encode, failure);
