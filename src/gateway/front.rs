@@ -22,7 +22,7 @@ use crate::protocol::route::{Hints, RouteError, Target, route};
 use crate::protocol::{cors, header};
 
 /// The longest ray id that is taken from a client, in bytes.
-const MAX_RAY_ID: usize = 128;
+const MAX_RAY_ID: usize = 30;
 
 /// The length of a ray id that is made here, as observed (O§1).
 const RAY_ID: usize = 30;
@@ -189,7 +189,8 @@ fn preflight(headers: &HeaderMap, is_managers: bool) -> Response {
 /// The id that the client gave the request, if it is one, else a new one.
 fn ray_id(headers: &HeaderMap, ids: &IdSource) -> String {
     let fits = |id: &&str| {
-        (1..=MAX_RAY_ID).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
+        let may = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        (1..=MAX_RAY_ID).contains(&id.len()) && id.bytes().all(may)
     };
     match text(headers, header::RAY_ID).filter(fits) {
         Some(id) => id.to_owned(),

@@ -16,6 +16,7 @@ use super::actor::{actor_id, row};
 use super::answer::{Answer, Failure, json};
 use super::body::{Read, read};
 use super::options::MAX_CREATE_BODY;
+use super::setup;
 use super::{inspector, metrics};
 use crate::core::behavior::Reply;
 use crate::error::Error;
@@ -32,7 +33,7 @@ use crate::store::{ActorNumber, ActorRow};
 const RUNTIME: &str = "engine";
 
 /// The only pool, and the only place.
-const ONLY: &str = "default";
+pub(super) const ONLY: &str = "default";
 
 /// The key of the token of an actor's inspector.
 const INSPECTOR_TOKEN: [u8; 1] = [3];
@@ -52,13 +53,16 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/actors/{id}", delete(destroy))
         .route("/actors/{id}/sleep", post(sleep))
         .route("/actors/{id}/kv/keys/{key}", get(value))
+        .merge(setup::routes())
         .fallback(nothing_there)
         .method_not_allowed_fallback(nothing_there)
 }
 
 /// Whether a path is one of its own.
 pub(super) fn has(path: &str) -> bool {
-    matches!(path, "/health" | "/metadata" | "/metrics" | "/actors") || path.starts_with("/actors/")
+    matches!(path, "/health" | "/metadata" | "/metrics" | "/actors")
+        || path.starts_with("/actors/")
+        || setup::has(path)
 }
 
 /// Whether a call is for those who manage actors, rather than for their clients, who find
@@ -217,7 +221,14 @@ async fn create_request(
     let patience = shared.options.bounds.body_timeout;
     let read = read(body, MAX_CREATE_BODY, shared.clock(), patience).await;
     match read.map_err(Failure::manager)? {
-        Read::Whole(bytes) => CreateRequest::decode(&bytes).map_err(Failure::manager),
+        Read::Whole(bytes) => {
+            let wanted = CreateRequest::decode(&bytes).map_err(Failure::manager)?;
+            if let Some(pool) = &wanted.runner_name_selector {
+                let namespace = &shared.options.namespace;
+                shared.setup.check_pool(namespace, pool).map_err(Failure::manager)?;
+            }
+            Ok(wanted)
+        }
         Read::TooLong(size) => Err(Failure::manager(ManagerError::BadRequest {
             reason: format!("the body has {size} bytes, the limit is {MAX_CREATE_BODY}"),
         })),

@@ -70,6 +70,7 @@ mod public;
 mod raw;
 pub mod raw_socket;
 mod server;
+mod setup;
 mod socket;
 mod timer;
 mod upgrade;
@@ -96,7 +97,8 @@ use crate::time::Clock;
 /// The version that clients are told.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What all requests share; nothing in it changes but what is counted (invariant 10).
+/// What all requests share; nothing in it changes but what is counted, and what tools make
+/// (invariant 10).
 #[derive(Debug)]
 struct Shared {
     host: Arc<EmbeddedHost>,
@@ -109,13 +111,17 @@ struct Shared {
     calls: Arc<AtomicUsize>,
     /// Whether it is known who can reach it.
     has_listener: bool,
+    /// What tools have made.
+    setup: setup::Setup,
 }
 
 impl Shared {
     fn new(host: Arc<EmbeddedHost>, options: GatewayOptions, has_listener: bool) -> Self {
         let sockets = Arc::new(Semaphore::new(options.bounds.sockets));
         let (addresses, calls) = (Addresses::default(), Arc::default());
-        Self { host, options, sockets, addresses, calls, has_listener }
+        let (ids, now) = (host.runtime().ids(), host.runtime().clock().unix_ms());
+        let setup = setup::Setup::new(&options.namespace, &options.pool, ids, now);
+        Self { host, options, sockets, addresses, calls, has_listener, setup }
     }
 
     /// Whether nothing keeps anybody out who may be anywhere (invariant 11).

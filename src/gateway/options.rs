@@ -32,6 +32,8 @@ pub struct GatewayOptions {
     pub hosts: Vec<String>,
     /// The only namespace that there is.
     pub namespace: String,
+    /// The pool that actors are in beside the usual one.
+    pub pool: String,
     /// A folder whose files are served before anything else, to everybody whose requests
     /// are answered at all.
     pub public_dir: Option<PathBuf>,
@@ -58,6 +60,7 @@ impl Default for GatewayOptions {
             pages_of_this_machine: false,
             hosts: Vec::new(),
             namespace: "default".to_owned(),
+            pool: "default".to_owned(),
             public_dir: None,
             application: None,
             application_only: false,

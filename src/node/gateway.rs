@@ -60,6 +60,8 @@ pub(super) struct ListenArgs {
     token: Option<String>,
     /// The only namespace that there is.
     namespace: Option<String>,
+    /// The pool that actors are in beside the usual one.
+    pool: Option<String>,
     #[serde(default)]
     origins: Vec<String>,
     /// Whether pages may call without a token that come from any server of this machine.
@@ -104,6 +106,7 @@ impl ListenArgs {
         let usual = GatewayOptions::default();
         Ok(GatewayOptions {
             namespace: self.namespace.clone().unwrap_or(usual.namespace),
+            pool: self.pool.clone().unwrap_or(usual.pool),
             address: SocketAddr::new(host, self.port),
             public_dir: self.public_dir.clone(),
             token,

@@ -16,6 +16,7 @@ mod queues;
 mod raw_sockets;
 #[path = "../support/script.rs"]
 mod script;
+mod setup;
 mod slow_clients;
 mod socket;
 mod socket_faults;

@@ -84,6 +84,8 @@ export interface ListenTarget {
   readonly token?: string | undefined;
   /** The only namespace that there is. Default `default`. */
   readonly namespace?: string;
+  /** The pool that clients may name beside `default`. */
+  readonly pool?: string;
   readonly origins?: readonly string[];
   readonly hosts?: readonly string[];
   /** Whether clients read what failed inside. */

@@ -66,6 +66,14 @@ pub enum ManagerError {
         /// Its name.
         name: String,
     },
+    /// An actor is to run in a pool that nobody has set up.
+    #[error("nothing runs actors of the pool `{pool_name}` in the namespace `{namespace}`")]
+    NoSuchPool {
+        /// The namespace.
+        namespace: String,
+        /// Its name.
+        pool_name: String,
+    },
     /// A namespace is to be made and there is one of that name.
     #[error("there is a namespace `{name}` already")]
     DuplicateNamespace {
@@ -102,6 +110,7 @@ impl Coded for ManagerError {
             Self::DuplicateKey { .. } => ("actor", "duplicate_key"),
             Self::NoSuchValue { .. } => ("actor", "kv_key_not_found"),
             Self::NoSuchNamespace { .. } => ("namespace", "not_found"),
+            Self::NoSuchPool { .. } => ("actor", "no_runner_config_configured"),
             Self::DuplicateNamespace { .. } => ("namespace", "name_not_unique"),
         };
         ErrorCode::new(group, code)
@@ -121,6 +130,9 @@ impl Coded for ManagerError {
             Self::NoSuchValue { key } => json!({ "key": key }),
             Self::NoSuchNamespace { name } | Self::DuplicateNamespace { name } => {
                 json!({ "name": name })
+            }
+            Self::NoSuchPool { namespace, pool_name } => {
+                json!({ "namespace": namespace, "pool_name": pool_name })
             }
             Self::Unauthorized | Self::Forbidden { .. } => return None,
         })

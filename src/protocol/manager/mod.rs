@@ -22,12 +22,12 @@ pub use self::error::ManagerError;
 pub use self::key::parse_key;
 pub(super) use self::key::split_key;
 pub use self::query::{ActorsQuery, ListQuery, NamespaceQuery, Page, Wanted};
-pub use self::request::{CrashPolicy, CreateRequest, NamespaceRequest};
+pub use self::request::{CrashPolicy, CreateRequest, NamespaceRequest, PoolRequest};
 pub use self::response::{
     Actor, ActorTypeMetadata, ActorsResponse, CreateResponse, GetOrCreateResponse, HealthResponse,
     KvValueResponse, MetadataResponse, NamesResponse, Nothing, Pagination, json,
 };
 pub use self::setup::{
     Datacenter, DatacentersResponse, EndpointConfigResponse, Envoy, EnvoysResponse, Namespace,
-    NamespaceResponse, RunnerConfigsResponse,
+    NamespaceResponse, NamespacesResponse, RunnerConfigsResponse,
 };

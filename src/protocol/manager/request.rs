@@ -1,8 +1,11 @@
 //! What clients send (§6.3).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::{ManagerError, parse_key};
@@ -100,5 +103,31 @@ impl NamespaceRequest {
     /// [`ManagerError::BadRequest`].
     pub fn decode(body: &[u8]) -> Result<Self, ManagerError> {
         serde_json::from_slice(body).map_err(ManagerError::bad)
+    }
+}
+
+/// Sets up a pool: the body of `PUT /runner-configs/{pool}`. How it runs actors in each
+/// datacenter is for those who run them elsewhere, and is read by nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolRequest {
+    /// The names of its datacenters.
+    pub datacenters: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PoolFields {
+    datacenters: BTreeMap<String, BTreeMap<String, IgnoredAny>>,
+}
+
+impl PoolRequest {
+    /// Reads the body.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::BadRequest`].
+    pub fn decode(body: &[u8]) -> Result<Self, ManagerError> {
+        let fields: PoolFields = serde_json::from_slice(body).map_err(ManagerError::bad)?;
+        Ok(Self { datacenters: fields.datacenters.into_keys().collect() })
     }
 }

@@ -34,6 +34,15 @@ pub struct NamespaceResponse {
     pub namespace: Namespace,
 }
 
+/// The answer of `GET /namespaces`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NamespacesResponse {
+    /// The namespaces.
+    pub namespaces: Vec<Namespace>,
+    /// Where the next page begins.
+    pub pagination: Pagination,
+}
+
 /// A space of names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Namespace {

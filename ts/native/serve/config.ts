@@ -34,6 +34,7 @@ export interface Place {
   readonly port: number;
   readonly token: string | undefined;
   readonly namespace: string;
+  readonly pool: string;
   readonly origins: readonly string[];
 }
 
@@ -75,6 +76,7 @@ export function placeOf(config: ServeConfig): Place {
     host,
     port,
     namespace: given(config.namespace) ?? "default",
+    pool: given(config.poolName) ?? "default",
     token: isOpen ? (given(config.token) ?? undefined) : undefined,
     origins: (process.env.GREENROOM_ORIGINS ?? "").split(",").map(trim).filter(isGiven),
   };
