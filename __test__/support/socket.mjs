@@ -14,7 +14,16 @@ export async function openRaw(url, name, key, path = "", params = undefined) {
   return new Socket(...(await upgraded(url, name, key, `websocket/${path}`, params)), true);
 }
 
-async function upgraded(url, name, key, path, params) {
+/**
+ * The same for the inspector of an actor: what it hears are frames. Without a `version` none is said.
+ */
+export async function openInspector(url, name, key, { token, version } = {}) {
+  const path = `inspector/connect${version === undefined ? "" : `?protocol_version=${version}`}`;
+  const more = token === undefined ? [] : [`rivet_inspector_token.${token}`];
+  return new Socket(...(await upgraded(url, name, key, path, undefined, more)), true);
+}
+
+async function upgraded(url, name, key, path, params, more = []) {
   const { hostname, port } = new URL(url);
   const query = new URLSearchParams({
     "rvt-namespace": "default",
@@ -22,7 +31,7 @@ async function upgraded(url, name, key, path, params) {
     "rvt-runner": "default",
     ...(key.length === 0 ? {} : { "rvt-key": key.join(",") }),
   });
-  const protocols = ["rivet", "rivet_encoding.json"];
+  const protocols = ["rivet", "rivet_encoding.json", ...more];
   if (params !== undefined) {
     protocols.push(`rivet_conn_params.${encodeURIComponent(JSON.stringify(params))}`);
   }

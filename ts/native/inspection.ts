@@ -3,7 +3,9 @@
  * that no action can have, one byte for what is wanted and the rest behind it.
  *
  * 1. Looking takes nothing away: what `serializeState` has let go of is given back.
- * 2. The layer above reads a state once in a generation. A state that is put in its place is read again, since
+ * 2. What changes messages and schedules from outside is committed with a turn of the author's, never in the
+ *    middle of one.
+ * 3. The layer above reads a state once in a generation. A state that is put in its place is read again, since
  *    what it keeps is forgotten.
  */
 import type { ActionPayload } from "./actions.js";
@@ -27,20 +29,29 @@ export const Wanted = {
   HISTORY: 4,
   /** To have it run again: 0 from the beginning, or 1 and the id of an entry. Answered as HISTORY. */
   REPLAY: 5,
+  /** That messages and schedules, changed from outside, are stored with a turn. */
+  STORE: 6,
 } as const;
 
 const NOTHING = new Uint8Array(0);
 
-/** What the layer above keeps of a state that it has read (2). */
+/** What the layer above keeps of a state that it has read (3). */
 interface Kept {
   persistState?: { state?: unknown };
 }
 
-/** Functions with what somebody who looks needs, unless they have it. */
+/** Functions with what somebody who looks needs; what they answer themselves is theirs. */
 export function withInspection(callbacks: Callbacks): Callbacks {
   const { actions } = callbacks;
-  if (actions !== undefined && Object.hasOwn(actions, INSPECT)) return callbacks;
-  const inspect: Callback<ActionPayload> = (_, payload) => answer(callbacks, payload);
+  const written = actions !== undefined && Object.hasOwn(actions, INSPECT) && actions[INSPECT];
+  const inspect: Callback<ActionPayload> = (_, payload) => {
+    if (payload.args[0] !== Wanted.STORE) {
+      if (!written) return answer(callbacks, payload);
+      return (written as Callback<ActionPayload>)(null, payload);
+    }
+    payload.bag.home.turns.wrote(payload.bag);
+    return NOTHING;
+  };
   const own = { [INSPECT]: inspect };
   return { ...callbacks, actions: Object.assign(Object.create(null), actions, own) };
 }

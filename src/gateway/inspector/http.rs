@@ -83,7 +83,7 @@ pub(super) async fn answer(
             json!({ "id": id.to_string(), "name": name, "createdAtMs": created_at_ms }).to_string()
         }
         ("DELETE", "queue") => {
-            look.actor.queue().reset().await?;
+            look.empty_queue().await?;
             "{}".to_owned()
         }
         ("GET", "workflow-history") => of_history(&look.history().await?),

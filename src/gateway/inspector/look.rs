@@ -6,10 +6,12 @@
 //!    author's side translates them, by a call under a name that no action can have.
 //! 2. A state is as it is in memory, stored or not. One that was put in its place is durable
 //!    when that is said.
+//! 3. What is changed from outside never divides what the author changes in one turn.
 
 use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
+use futures::future::{BoxFuture, join};
 use serde_json::Value;
 
 use crate::core::behavior::{Caller, Reply};
@@ -44,6 +46,7 @@ enum Wanted {
     Read = 3,
     History = 4,
     Replay = 5,
+    Store = 6,
 }
 
 /// What a workflow did.
@@ -180,7 +183,7 @@ impl Look {
         };
         let message =
             NewMessage { name: name.into(), body, delay: Duration::ZERO, dedupe_key: None };
-        let sent = self.actor.queue().send(message).await?;
+        let sent = self.stored(self.actor.queue().send(message)).await?;
         Ok((u64::try_from(sent.id.0).unwrap_or_default(), moment(sent.created_at_ms)))
     }
 
@@ -208,8 +211,8 @@ impl Look {
     /// Ends a schedule; says whether there was one.
     pub(super) async fn end_schedule(&self, id: &str, kind: &str) -> Result<bool> {
         match kind {
-            "at" => self.actor.schedule().cancel(id).await,
-            "cron" | "every" => self.actor.schedule().cron_delete(id).await,
+            "at" => self.stored(self.actor.schedule().cancel(id)).await,
+            "cron" | "every" => self.stored(self.actor.schedule().cron_delete(id)).await,
             _ => Err(invalid("the kind of a schedule is `at`, `cron` or `every`")),
         }
     }
@@ -226,6 +229,18 @@ impl Look {
     pub(super) async fn replay(&self, entry: Option<&str>) -> Result<History> {
         let asked = entry.map_or_else(|| vec![0], |entry| [&[1], entry.as_bytes()].concat());
         Ok(history(&self.ask(Wanted::Replay, &asked).await?))
+    }
+
+    /// Throws away all messages that wait.
+    pub(super) async fn empty_queue(&self) -> Result<()> {
+        self.stored(self.actor.queue().reset()).await
+    }
+
+    /// A change of rows that was made from outside: it is stored with a turn of the author's
+    /// side, never in the middle of one (invariant 3).
+    async fn stored<T>(&self, change: BoxFuture<'static, Result<T>>) -> Result<T> {
+        let (changed, stored) = join(change, self.ask(Wanted::Store, &[])).await;
+        stored.and(changed)
     }
 
     fn tabs(&self) -> Vec<TabConfigEntry> {
