@@ -75,6 +75,8 @@ describe("a panic", () => {
       broadcast: ["x", none],
       queueHibernationRemoval: ["x"],
       sameActorInstance: [context],
+      decodeInspectorRequest: [none, 6],
+      encodeInspectorResponse: [none, 6],
     };
     return {
       __jobFields: () => native.__jobFields(),
@@ -100,6 +102,9 @@ describe("a panic", () => {
       breakGeneration: () => native.breakGeneration(1, none),
       cancel: () => native.cancel(1, 1),
       cancelCall: () => native.cancelCall(1, 1),
+      checkInspectorToken: () => native.checkInspectorToken(context, "x"),
+      decodeInspectorRequest: () => native.decodeInspectorRequest(none, 6),
+      encodeInspectorResponse: () => native.encodeInspectorResponse(none, 6),
       clockNow: () => native.clockNow(1),
       closeTrial: () => native.closeTrial(1),
       crashAt: () => native.crashAt(1, "after_commit", 1),

@@ -11,9 +11,9 @@ use super::options::Token;
 use crate::core::connections::RequestHead;
 use crate::protocol::{Offer, header};
 
-/// What a token is offered as, which no actor is to see: what is stored of a connection
+/// What tokens are offered as, which no actor is to see: what is stored of a connection
 /// holds its headers.
-const OFFERED_TOKEN: &str = "rivet_token.";
+const OFFERED_TOKENS: [&str; 2] = ["rivet_token.", "rivet_inspector_token."];
 
 /// The head of a request as an actor sees it: the path within it, and the headers with
 /// those of the same name joined, without what the client authenticates with here. What it
@@ -55,7 +55,8 @@ pub(super) fn of_actor(
 
 fn without_token(offer: &str) -> String {
     let tokens = offer.split(',').map(str::trim);
-    tokens.filter(|token| !token.starts_with(OFFERED_TOKEN)).collect::<Vec<_>>().join(", ")
+    let is_secret = |token: &&str| OFFERED_TOKENS.iter().any(|secret| token.starts_with(secret));
+    tokens.filter(|token| !is_secret(token)).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -79,7 +80,10 @@ mod tests {
             ("x-b", "2"),
             ("authorization", "Bearer t"),
             ("x-rivet-token", "t"),
-            ("sec-websocket-protocol", "rivet, rivet_token.t,rivet_encoding.bare"),
+            (
+                "sec-websocket-protocol",
+                "rivet, rivet_token.t,rivet_inspector_token.i,rivet_encoding.bare",
+            ),
         ]);
 
         let head = of_actor(&head, "/connect", "ray", Token::new("t").as_ref());

@@ -7,6 +7,7 @@ mod client;
 mod doors;
 mod fixture;
 mod hooks;
+mod inspector;
 mod manager;
 mod metrics;
 #[allow(dead_code, reason = "each test file uses a part of it")]

@@ -330,6 +330,14 @@ impl Author {
                 let head = b"\xa2\x66status\x69completed\x68response";
                 Ok([&head[..], &args].concat().into())
             }
+            // Somebody looks: the state, or another one in its place.
+            "\u{4}inspect" if args[0] == 0 => Ok(context.state()),
+            "\u{4}inspect" if args[0] == 1 => {
+                context.mark_dirty();
+                context.commit_state(vec![StateDelta::ActorState(args.slice(1..))]);
+                nothing
+            }
+            "\u{4}inspect" => Ok(args.slice(1..)),
             "shout" => {
                 context.broadcast("shout", args);
                 nothing

@@ -62,10 +62,21 @@ pub(super) struct Look {
     pub(super) shared: Arc<Shared>,
     pub(super) actor: ActorContext,
     /// How the dashboard came, for the hooks of connections that it has made.
-    pub(super) head: Arc<RequestHead>,
+    head: Arc<RequestHead>,
 }
 
 impl Look {
+    /// What the dashboard is let in with is no matter of the author's.
+    pub(super) fn new(shared: &Arc<Shared>, actor: ActorContext, head: &RequestHead) -> Self {
+        let headers = head.headers.iter().filter(|(name, _)| name != "authorization").cloned();
+        let head = RequestHead {
+            method: head.method.clone(),
+            path: head.path.clone(),
+            headers: headers.collect(),
+        };
+        Self { shared: Arc::clone(shared), actor, head: Arc::new(head) }
+    }
+
     pub(super) fn config(&self) -> &ActorConfig {
         self.actor.config()
     }

@@ -71,7 +71,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, asked: Asked, ray_id: &str) -> 
         return answered.map_err(Failure::gateway);
     }
     let actor = shared.host.visit(&address, ELSEWHERE).await.map_err(Failure::gateway)?;
-    let look = look::Look { shared: Arc::clone(shared), actor, head: seen };
+    let look = look::Look::new(shared, actor, &seen);
     let answered = http::answer(&look, &path, &asked.uri, &asked.head.method, asked.body).await;
     Ok(answered.unwrap_or_else(failed))
 }

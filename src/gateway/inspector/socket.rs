@@ -50,7 +50,7 @@ impl Dashboard {
         authorize(shared, row.id, self.token.as_deref())?;
         let actor = shared.host.visit(&Address::Id(row.id), ELSEWHERE).await?;
         tracing::debug!(actor_id = %row.id, from = %self.from, "a dashboard looks into an actor");
-        let look = Look { shared: Arc::clone(shared), actor, head: self.head };
+        let look = Look::new(shared, actor, &self.head);
         Ok(Admitted { look, framing: Framing::of(self.version), ray_id: self.ray_id })
     }
 }
