@@ -1,20 +1,24 @@
-// The tests of compat/: clients that others publish, against the gateway.
+// The tests of compat/, with what others publish: clients, against the gateway, and applications of
+// RivetKit's server half, on this runtime.
 //
 // 1. They are installed on their own, when these tests run and never by `npm install`: they need a
 //    newer Node.js than the repository does, and bring it.
-// 2. The server of a test runs under the Node.js that the repository is tested with.
+// 2. The server of a client's test runs under the Node.js that the repository is tested with.
 
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { installIn } from "./build.mjs";
 import { inRoot } from "./paths.mjs";
 import { execute, StepFailed } from "./steps.mjs";
 
 const COMPAT = inRoot("compat");
+const APPLICATIONS = path.join(COMPAT, "rivetkit");
 const NODE_AT_LEAST = 22;
 const LIMIT_MS = 10 * 60_000;
 /** A client that a failed test left behind must not keep its file from ending. */
 const TEST = ["--test", "--test-reporter=spec", "--test-timeout=120000", "--test-force-exit"];
+/** Files of tests of applications, which wait more than they work. */
+const AT_ONCE = 3;
 const CLOSING = /^ℹ (tests|pass|fail|cancelled|skipped)/;
 
 /** The Node.js that the clients need; undefined where there is none. */
@@ -24,6 +28,24 @@ function newNode() {
   const own = Number(process.versions.node.split(".")[0]);
   return own >= NODE_AT_LEAST ? process.execPath : undefined;
 }
+
+/** Lets the package that takes the place of RivetKit's native module find this repository. */
+function linkRuntime() {
+  const link = inRoot("packages", "rivetkit-napi", "node_modules", "greenroom");
+  mkdirSync(path.dirname(link), { recursive: true });
+  rmSync(link, { force: true });
+  symlinkSync(inRoot("."), link, "junction");
+}
+
+const testsIn = (folder) =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith(".test.mjs"))
+    .map((name) => path.join(folder, name));
+
+const closing = (outputs, verbose) => {
+  const lines = outputs.join("\n").split("\n");
+  return { closing: lines.filter((line) => verbose || CLOSING.test(line)).join("\n") };
+};
 
 /** Installs the clients, as a step that fails on CI alone; whether they are there then. */
 async function installed(steps) {
@@ -44,24 +66,29 @@ async function installed(steps) {
 
 /** Runs the tests, as one step behind that of the packages. */
 export async function clients(steps, verbose) {
-  const title = "published clients";
-  if (!(await installed(steps))) return steps.skip(title, "they are not installed", "skipped");
+  const titles = ["published clients", "applications of RivetKit's"];
+  const skip = (note, status) => titles.map((title) => steps.skip(title, note, status));
+  if (!(await installed(steps))) return skip("they are not installed", "skipped");
   const node = newNode();
   if (node === undefined) {
     const note = `Node.js ${NODE_AT_LEAST} or newer is needed`;
-    return steps.skip(title, note, process.env.CI ? "failed" : "skipped");
+    return skip(note, process.env.CI ? "failed" : "skipped");
   }
+  linkRuntime();
   const env = { GREENROOM_NODE: process.execPath, RIVET_LOG_LEVEL: "silent", NODE_OPTIONS: "" };
-  const names = readdirSync(COMPAT).filter((name) => name.endsWith(".test.mjs"));
-  const files = names.map((name) => path.join(COMPAT, name));
+  const files = testsIn(COMPAT);
   const sockets = files.filter((file) => file.endsWith("connections.test.mjs"));
-  return steps.step(title, async (progress) => {
+  await steps.step(titles[0], async (progress) => {
     const options = { cwd: COMPAT, env, limitMs: LIMIT_MS, progress };
     const outputs = [
       await execute([node, ...TEST, ...files], options),
       await execute([node, "--no-experimental-websocket", ...TEST, ...sockets], options),
     ];
-    const lines = outputs.join("\n").split("\n");
-    return { closing: lines.filter((line) => verbose || CLOSING.test(line)).join("\n") };
+    return closing(outputs, verbose);
+  });
+  await steps.step(titles[1], async (progress) => {
+    const options = { cwd: APPLICATIONS, env, limitMs: LIMIT_MS, progress };
+    const command = [node, ...TEST, `--test-concurrency=${AT_ONCE}`, ...testsIn(APPLICATIONS)];
+    return closing([await execute(command, options)], verbose);
   });
 }
