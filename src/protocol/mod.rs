@@ -28,7 +28,7 @@
 
 mod answer;
 pub mod bare;
-pub mod cbor;
+pub(crate) mod cbor;
 mod close;
 pub mod cors;
 mod encoding;

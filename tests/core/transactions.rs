@@ -399,7 +399,8 @@ async fn the_budget_of_the_contract_counts_statements_and_bytes() {
         tx.execute_budgeted("SELECT 1".into(), Bindings::None).await.unwrap();
     }
 
-    let error = owner.commit_budgeted(Some(bytes("s"))).map(drop).unwrap_err();
+    let state = vec![StateDelta::ActorState(bytes("s"))];
+    let error = owner.commit_budgeted(state).map(drop).unwrap_err();
     assert!(error.message.contains("transaction budget"), "{error}");
     assert_eq!(actor.state(), "");
     let owner = open(&actor).await;

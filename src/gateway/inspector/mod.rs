@@ -57,7 +57,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, asked: Asked, ray_id: &str) -> 
     {
         let name = type_of(shared, &asked.actor).await.map_err(Failure::gateway)?;
         let found = tabs::answer(shared, &name, file, &asked.head).await;
-        return Ok(found.unwrap_or_else(|error| failed(error)));
+        return Ok(found.unwrap_or_else(failed));
     }
     let row = existing(shared, &asked.actor).await.map_err(Failure::gateway)?;
     if let Err(error) = authorize(shared, row.id, bearer(&asked.head.headers)) {
