@@ -11,8 +11,11 @@ export class Real {
   constructor(readonly value: number) {}
 }
 
-/** A value out of a row: an integer beyond the safe range is a bigint. */
-export type SqlCell = null | number | bigint | string | Buffer;
+/**
+ * A value out of a row: an integer beyond the safe range is a bigint. Bytes are no `Buffer`: RivetKit's
+ * workflows take the memory behind a slice of them for the slice, which that of a `Buffer` is not.
+ */
+export type SqlCell = null | number | bigint | string | Uint8Array;
 
 /** What one statement answers. */
 export interface SqlResult {
@@ -279,7 +282,7 @@ class Reader {
       case Kind.BLOB: {
         const end = this.#end();
         // A copy: one blob that is kept must not keep all rows.
-        const bytes = Buffer.from(this.#buffer.subarray(this.#at, end));
+        const bytes = new Uint8Array(this.#buffer.subarray(this.#at, end));
         this.#at = end;
         return bytes;
       }

@@ -12,7 +12,7 @@ import type { NativeDatabase, SqlCell, SqlResult } from "../native-half";
 import type { ActorSql, SqlCursor, SqlRow, SqlRows, SqlValue } from "../types";
 import { checkArguments } from "./arguments";
 import { sqlError } from "./errors";
-import { objectOf, plainCell } from "./raw";
+import { objectOf } from "./raw";
 
 /** What runs statements at once: the database, or a transaction. */
 type Runner = Pick<NativeDatabase, "execInTurn">;
@@ -99,7 +99,7 @@ class RawRows<T extends readonly SqlValue[]> implements SqlRows<T> {
   next(): IteratorResult<T, undefined> {
     const row = this.#take();
     if (row === undefined) return { done: true, value: undefined };
-    return { done: false, value: row.map(plainCell) as readonly SqlValue[] as T };
+    return { done: false, value: row as readonly SqlValue[] as T };
   }
 
   [Symbol.iterator](): this {

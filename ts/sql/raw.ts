@@ -53,7 +53,7 @@ abstract class Access implements RawAccess {
     try {
       const asked = this.runner().executePacked(sql, bindings, this.asker);
       const { rows } = await this.waiter.waits(asked);
-      return rows.map((row) => row.map(plainCell));
+      return rows;
     } catch (thrown) {
       throw sqlError(thrown);
     }
@@ -182,7 +182,7 @@ export function objectOf(columns: readonly string[], row: SqlCell[]): Record<str
   const object: Record<string, unknown> = {};
   for (let at = 0; at < columns.length; at += 1) {
     const name = columns[at] as string;
-    const value = plainCell(row[at] as SqlCell);
+    const value = row[at] as SqlCell;
     if (name === "__proto__") Object.defineProperty(object, name, { value, ...OWN });
     else object[name] = value;
   }
@@ -190,11 +190,6 @@ export function objectOf(columns: readonly string[], row: SqlCell[]): Record<str
 }
 
 const OWN = { configurable: true, enumerable: true, writable: true };
-
-/** A value with bytes of its own. */
-export function plainCell(cell: SqlCell): null | number | bigint | string | Uint8Array {
-  return cell instanceof Uint8Array ? Uint8Array.from(cell) : cell;
-}
 
 interface ReadOptions {
   readonly name: string | undefined;
