@@ -162,8 +162,12 @@ export function clientsOf(url) {
   };
 }
 
-/** The application of an area for the tests of a file, from `before` to `after`. */
-export function appOf(...areas) {
+/**
+ * The application of some areas for the tests of a file, from `before` to `after`; as `{areas, env}`,
+ * with more in its environment, which the application of every area has too.
+ */
+export function appOf(...given) {
+  const { areas, env } = typeof given[0] === "object" ? given[0] : { areas: given };
   let app;
   let place;
   let witness;
@@ -173,7 +177,7 @@ export function appOf(...areas) {
       app = { url: process.env.RIVETKIT_URL, close: async () => {} };
     } else {
       place = await newFolder();
-      app = await startApp(areas, place.folder);
+      app = await startApp(areas, place.folder, env);
     }
     witness = clients.client().witness.getOrCreate(["witness"]);
   });
