@@ -100,6 +100,11 @@ export declare class ConnHandle {
   isVisible(): boolean
   /** How the client came, as JSON; null within the process. */
   request(): string | null
+  /**
+   * One header of the request with which the client came, by its name in lower case; null
+   * where there is none.
+   */
+  requestHeader(name: string): string | null
   /** Sends an event with encoded arguments, whether the client wants it or not. */
   send(name: string, args: Uint8Array): void
 }

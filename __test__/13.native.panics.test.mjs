@@ -219,6 +219,7 @@ describe("a panic", () => {
       "ConnHandle#isVisible": () => conn.isVisible(),
       "ConnHandle#params": () => conn.params(),
       "ConnHandle#request": () => conn.request(),
+      "ConnHandle#requestHeader": () => conn.requestHeader("x"),
       "ConnHandle#send": () => conn.send("x", none),
       "ConnHandle#state": () => conn.state(),
       JsActorStateTransaction: undefined,

@@ -160,3 +160,46 @@ describe("an action", () => {
     }
   });
 });
+
+describe("settings", () => {
+  it("are ignored where nobody knows them, and absent where they are null", () => {
+    const made = new NapiActorFactory(
+      { onWake: undefined, actions: {}, unknown: 1 },
+      {
+        inspectorTestToken: "token",
+        preloadMaxWorkflowBytes: 1,
+        preloadMaxConnectionsBytes: 1,
+        sqliteProfiling: { enabled: true, slowOperationThresholdMs: 1 },
+        onRequestTimeoutMs: undefined,
+        maxQueueSize: null,
+        actions: [{ name: "a.b" }],
+        inspectorTabs: [],
+      },
+    );
+
+    assert.ok(made instanceof NapiActorFactory);
+  });
+
+  it("of the inspector's tabs have rules", () => {
+    const tab = { id: "mine", label: "Mine", source: "/tmp" };
+    for (const tabs of [
+      [{ ...tab, id: "a b" }],
+      [{ ...tab, id: "" }],
+      [{ ...tab, id: "state" }],
+      [{ id: "mine", source: "/tmp" }],
+      [{ id: "mine", label: "Mine" }],
+      [{ id: "mine", hidden: true }],
+      [tab, tab],
+      [
+        { id: "state", hidden: true },
+        { id: "state", hidden: true },
+      ],
+    ]) {
+      const make = () => new NapiActorFactory({}, { inspectorTabs: tabs });
+      assert.throws(make, /^Error: __RIVET_ERROR_JSON__:/, JSON.stringify(tabs));
+    }
+    const hidden = ["workflow", "database", "queue", "schedules", "connections", "console"];
+    const inspectorTabs = [tab, ...hidden.map((id) => ({ id, hidden: true }))];
+    assert.ok(new NapiActorFactory({}, { inspectorTabs }));
+  });
+});

@@ -119,6 +119,10 @@ describe("Queue", () => {
 
     assert.equal(text(first.body()), "1");
     assert.equal(none, null);
+    // What is handed out must be durable first, which takes a while.
+    assert.throws(() => queue.tryNext(), bridged("napi", "invalid_state"));
+    assert.throws(() => queue.tryNextBatch({ count: 2 }), bridged("napi", "invalid_state"));
+    assert.equal((await queue.inspectMessages()).length, 2);
   });
 
   it("rejects a wait that ends in time, by its token or with its actor", async (t) => {

@@ -95,6 +95,15 @@ impl ConnHandle {
         self.inner.request().map(request_json)
     }
 
+    /// One header of the request with which the client came, by its name in lower case; null
+    /// where there is none.
+    #[napi(catch_unwind)]
+    pub fn request_header(&self, name: String) -> Option<String> {
+        trip();
+        let headers = &self.inner.request()?.headers;
+        headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+    }
+
     /// Sends an event with encoded arguments, whether the client wants it or not.
     #[napi(catch_unwind)]
     pub fn send(&self, name: String, args: &[u8]) {

@@ -4,13 +4,12 @@
 import { setMaxListeners } from "node:events";
 import type { ActorContext, CancellationToken, ConnHandle } from "../../index.js";
 import type { ActorBag } from "./bags.js";
-import { rayOfConnection } from "./connections.js";
 import { bytesOf } from "./delta.js";
 import type { Entry } from "./entries.js";
 import { encodeRecord, type RivetError, recordOf } from "./errors.js";
 import type { Callback } from "./factory.js";
 import { type CallerKind, type HookHost, JOB_WEIGHT } from "./hooks.js";
-import { invoked } from "./invocation.js";
+import { invokedOver } from "./invocation.js";
 import type { OpenCall } from "./open-calls.js";
 import type { FireInfo } from "./schedule.js";
 import { whenSettled } from "./settle.js";
@@ -223,7 +222,6 @@ export class ActionPayload {
   /** Set for a call of a schedule. */
   readonly fire: FireInfo | undefined;
   cancelled = false;
-  #ctx: ActorContext | undefined;
   #abort: AbortController | undefined;
   #token: CancellationToken | undefined;
 
@@ -250,8 +248,7 @@ export class ActionPayload {
 
   /** Made when it is first looked at; one of its own where the call belongs to a ray. */
   get ctx(): ActorContext {
-    this.#ctx ??= invoked(this.bag, this.conn === null ? undefined : rayOfConnection(this.conn));
-    return this.#ctx;
+    return this.conn === null ? this.bag.context : invokedOver(this.bag, this.conn);
   }
 
   /** Fires when the call ended, timed out, or its caller gave up. */

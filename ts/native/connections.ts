@@ -17,7 +17,6 @@ import {
 } from "../../index.js";
 import type { ActorBag } from "./bags.js";
 import { toBridge } from "./errors.js";
-import { rayOfHead } from "./invocation.js";
 import { bagOf, belongsTo, wrote } from "./owner.js";
 
 /** A request as payloads and the contract's callers have it. */
@@ -44,19 +43,6 @@ declare module "../../index.js" {
     /** Closes the socket behind everything that was sent, and resolves when `onDisconnect` has ended. */
     disconnect(reason?: string | null): Promise<void>;
   }
-}
-
-/** The ray ids of connections that were asked for theirs. */
-const rays = new WeakMap<ConnHandle, string | undefined>();
-
-/** The ray id with which a connection was opened. */
-export function rayOfConnection(conn: ConnHandle): string | undefined {
-  if (!rays.has(conn)) {
-    const request = conn.request();
-    const head = request === null ? undefined : (JSON.parse(request) as ConnectionRequest);
-    rays.set(conn, rayOfHead(head?.headers));
-  }
-  return rays.get(conn);
 }
 
 /** The instances of a generation. */

@@ -74,7 +74,7 @@ declare module "../../index.js" {
 }
 
 /** The numbers of work regions, as the Rust side has them. */
-const Region = { KEEP_AWAKE: 0, WAIT_UNTIL: 1, REGISTERED_TASK: 2, WEBSOCKET_CALLBACK: 3 } as const;
+const Region = { KEEP_AWAKE: 0, WAIT_UNTIL: 1, WEBSOCKET_CALLBACK: 3, RUNTIME: 4 } as const;
 
 const SOCKET_REFUSALS = {
   unsupported: "actors have no runtime socket here",
@@ -126,7 +126,7 @@ const methods = {
     track(bagOf(this), Region.KEEP_AWAKE, promise);
   },
   registerTask(this: ActorContext, promise: Promise<unknown>): void {
-    track(bagOf(this), Region.REGISTERED_TASK, promise);
+    track(bagOf(this), Region.RUNTIME, promise);
   },
   waitUntil(this: ActorContext, promise: Promise<unknown>): void {
     track(bagOf(this), Region.WAIT_UNTIL, promise);

@@ -96,11 +96,17 @@ export class NapiActorFactory extends NativeFactory {
 
   constructor(callbacks: Callbacks, config?: JsActorConfig | null) {
     const whole = withInspection(withSends(withRequests(withSockets(callbacks))));
-    super(whole, config);
+    super(whole, withoutNothing(config));
     if (config?.icon) this.display.icon = config.icon;
     if (config?.name) this.display.name = config.name;
     this.graceMs = config?.sleepGracePeriodMs ?? undefined;
     const wantsRuntimeSocket = config?.enableActorRuntimeSocket === true;
     this.functions = { callbacks: whole, gated: this.gated, wantsRuntimeSocket };
   }
+}
+
+/** Settings without those that are null, which counts as absent here as everywhere. */
+function withoutNothing(config: JsActorConfig | null | undefined): JsActorConfig | undefined {
+  if (config === null || config === undefined) return undefined;
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== null));
 }

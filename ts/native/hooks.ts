@@ -9,7 +9,7 @@ import { bytesOf, deltaOf, hasConnections } from "./delta.js";
 import type { Entry } from "./entries.js";
 import { encodeRecord, recordOf } from "./errors.js";
 import type { Callback } from "./factory.js";
-import { invoked, rayOfHead } from "./invocation.js";
+import { invokedOver } from "./invocation.js";
 import { whenSettled } from "./settle.js";
 import { BROKEN } from "./turns.js";
 
@@ -85,7 +85,6 @@ export class ConnectionPayload {
   /** Whether the client may hear this event; null for other hooks. */
   readonly eventName: string | null;
   readonly #request: string | null;
-  #ctx: ActorContext | undefined;
 
   constructor(bag: ActorBag, conn: ConnHandle, request: string | null, eventName: string | null) {
     this.bag = bag;
@@ -96,8 +95,7 @@ export class ConnectionPayload {
 
   /** Made when it is first looked at; one of its own where the request belongs to a ray. */
   get ctx(): ActorContext {
-    this.#ctx ??= invoked(this.bag, rayOfHead(this.request?.headers));
-    return this.#ctx;
+    return invokedOver(this.bag, this.conn);
   }
 
   get params(): Buffer {

@@ -62,6 +62,13 @@ declare module "../../index.js" {
       options?: QueueReceiveOptions | null,
       token?: CancellationToken | null,
     ): Promise<QueueMessage | null>;
+    /**
+     * Would receive without waiting; nobody calls it. Always throws `napi.invalid_state`: a message
+     * is handed out once that is durable, so `next` with a `timeoutMs` of 0 is the way to look.
+     */
+    tryNext(options?: QueueReceiveOptions | null): QueueMessage | null;
+    /** As {@link tryNext}. */
+    tryNextBatch(options?: QueueReceiveOptions | null): QueueMessage[];
     /** Receives one message; rejects with `queue.timed_out` when the time is over. */
     waitForNames(
       names: readonly string[],
@@ -127,6 +134,12 @@ const methods = {
     token?: CancellationToken | null,
   ): Promise<QueueMessage | null> {
     return (await this.nextBatch({ ...options, count: 1 }, token))[0] ?? null;
+  },
+  tryNext(): never {
+    throw notAtOnce();
+  },
+  tryNextBatch(): never {
+    throw notAtOnce();
   },
   async waitForNames(
     this: Queue,
@@ -361,6 +374,10 @@ function timeoutOf(timeoutMs: number | null | undefined): number {
   if (timeoutMs === undefined || timeoutMs === null) return -1;
   if (typeof timeoutMs === "number" && timeoutMs >= 0) return timeoutMs;
   throw invalidArgument("timeoutMs", `${String(timeoutMs)} is not milliseconds from 0`);
+}
+
+function notAtOnce(): Error {
+  return invalidState("queue", "messages are handed out once that is durable, and not at once");
 }
 
 function timedOut(timeoutMs: number) {
