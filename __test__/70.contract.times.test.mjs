@@ -168,6 +168,41 @@ describe("an action", () => {
   });
 });
 
+/** What the contract has of fires: this runtime also counts attempts. */
+const known = (fires) => fires?.map(({ attempt: _, ...fire }) => fire);
+
+describe("the history of a job", () => {
+  it("tells what became of its fires, the newest first", async (t) => {
+    let fails = true;
+    const act = async () => {
+      if (fails) throw new RivetError("user", "mine", "no", { metadata: { a: 1 } });
+    };
+    const stands = await stillWith(t, { actions: { act } });
+    const schedule = (await stands.awake()).context.schedule();
+    const set = outcome(schedule.cronEvery("tick", 5_000, "act", none, 2));
+    await stands.pass(5_000);
+    fails = false;
+    await stands.pass(10_000);
+    const told = outcome(schedule.cronHistory("tick"));
+    const one = outcome(schedule.cronHistory("tick", 1));
+    await stands.rest();
+
+    const start = Date.UTC(2025, 0, 1);
+    const at = (ms) => ({ scheduledAt: start + ms, firedAt: start + ms, finishedAt: start + ms });
+    assert.equal(set.state, "done");
+    const ok = (ms) => ({ action: "act", ...at(ms), result: "ok" });
+    assert.deepEqual(known(told.value), [ok(15_000), ok(10_000)]);
+    assert.deepEqual(known(one.value), [ok(15_000)]);
+    fails = true;
+    await stands.pass(5_000);
+    const failed = outcome(schedule.cronHistory("tick", 1));
+    await stands.rest();
+    const error = { group: "user", code: "mine", message: "no", metadata: { a: 1 } };
+    const fire = { action: "act", ...at(20_000), result: "error", error };
+    assert.deepEqual(known(failed.value), [fire]);
+  });
+});
+
 /** A host whose clock stands still, with one type of actors that never sleeps. */
 async function stillWith(t, callbacks) {
   const type = typed(
