@@ -10,12 +10,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::Shared;
-use super::answer::{Answer, Failure, body as body_of, json};
+use super::answer::{Answer, Failure, add, body as body_of, json};
 use super::calls::{self, Call, Wanted};
 use super::error::GatewayError;
 use super::front::text;
 use super::raw::{self, Recipient};
-use super::{head, inspector};
+use super::{head, inspector, metrics};
 use crate::core::behavior::Reply;
 use crate::error::Error;
 use crate::host::embedded::{Address, Create, EnvironmentId};
@@ -56,20 +56,16 @@ pub(super) async fn answer(
             calls::answer(shared, call, Wanted::Send(queue), ray_id).await
         }
         ActorRoute::Metadata => {
-            must_exist(shared, address).await?;
-            Ok(json(manager::json(&ActorMetadata {
+            let metadata = json(manager::json(&ActorMetadata {
                 runtime: "rivetkit",
                 version: super::VERSION.to_owned(),
                 deployment: Deployment::Local,
-            })))
+            }));
+            existing(shared, address, metadata).await
         }
-        ActorRoute::Health => {
-            must_exist(shared, address).await?;
-            Ok(line("ok"))
-        }
+        ActorRoute::Health => existing(shared, address, line("ok")).await,
         ActorRoute::Banner => {
-            must_exist(shared, address).await?;
-            Ok(line("This is an actor of greenroom.\n"))
+            existing(shared, address, line("This is an actor of greenroom.\n")).await
         }
         ActorRoute::Request(uri) => {
             let seen = head::of_actor(&head, &uri, ray_id, shared.options.token.as_ref());
@@ -78,21 +74,28 @@ pub(super) async fn answer(
                 .await
                 .map_err(|error| whose(error, encoding))
         }
-        ActorRoute::Inspector(_) | ActorRoute::Metrics => {
+        // They are of all actors, for those who may manage them.
+        ActorRoute::Metrics if shared.is_unguarded() => {
+            Err(Failure::gateway(ManagerError::Unauthorized))
+        }
+        ActorRoute::Metrics => existing(shared, address, metrics::answer(shared)).await,
+        ActorRoute::Inspector(_) => {
             let path = target.path.split('?').next().unwrap_or_default().to_owned();
             Err(by_actor(RouteError::NoActorRoute { path }.into()))
         }
     }
 }
 
-/// Fails unless the actor is there. None is made, whatever the URL says: any page can have
-/// a browser send a GET without naming its origin.
-async fn must_exist(shared: &Shared, address: Address) -> Result<(), Failure> {
+/// A response for an actor, which has to be there. None is made, whatever the URL says: any
+/// page can have a browser send a GET without naming its origin.
+async fn existing(shared: &Shared, address: Address, mut response: Response) -> Answer {
     let address = match address {
         Address::Key { name, key, .. } => Address::Key { name, key, create: None },
         Address::Id(id) => Address::Id(id),
     };
-    row(shared, address).await.map(drop).map_err(Failure::gateway)
+    let row = row(shared, address).await.map_err(Failure::gateway)?;
+    add(&mut response, header::of_sleeping(row.id.to_string(), row.key.to_string()));
+    Ok(response)
 }
 
 fn line(text: &'static str) -> Response {

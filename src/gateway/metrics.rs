@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use bytes::Bytes;
 
 use super::Shared;
@@ -38,7 +39,12 @@ impl Page {
 
 /// Answers with all of it, in Prometheus' text format.
 pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> Answer {
-    Ok(body(StatusCode::OK, Metrics::CONTENT_TYPE, Bytes::from(text(&shared))))
+    Ok(answer(&shared))
+}
+
+/// The same for whoever asks for it otherwise.
+pub(super) fn answer(shared: &Shared) -> Response {
+    body(StatusCode::OK, Metrics::CONTENT_TYPE, Bytes::from(text(shared)))
 }
 
 /// All of it, in Prometheus' text format.

@@ -57,6 +57,12 @@ pub fn of_actor(actor: &ActorBody) -> Vec<(&'static str, String)> {
         .collect()
 }
 
+/// The same of an actor that was not asked itself, and may sleep: of no run.
+pub fn of_sleeping(id: String, key: String) -> Vec<(&'static str, String)> {
+    let key = Some(key).filter(|key| is_value(key));
+    [(ACTOR, id)].into_iter().chain(key.map(|key| (ACTOR_KEY, key))).collect()
+}
+
 /// Whether a header can hold a text: an end of a line would begin another header, and no
 /// server sends other control characters.
 pub(super) fn is_value(text: &str) -> bool {

@@ -74,9 +74,13 @@ async fn they_are_for_those_who_manage_actors_alone() {
     let place = Place::new().await;
     let options = GatewayOptions::default();
     let gateway = Gateway::inside(Arc::clone(&place.host), options, spawner(&place.host));
-    let (method, uri) = ("GET".to_owned(), "/metrics".to_owned());
-    let headers = vec![("host".to_owned(), "localhost".to_owned())];
-    let (_exchange, answer) = gateway.ask(&ForeignRequest { method, uri, headers }, None).unwrap();
-    let answer = within(answer).await.unwrap();
-    assert!(String::from_utf8_lossy(&answer).contains(r#""status":401"#));
+    for uri in ["/metrics", "/gateway/counter/metrics?rvt-namespace=default&rvt-method=get"] {
+        let (method, uri) = ("GET".to_owned(), uri.to_owned());
+        let headers = vec![("host".to_owned(), "localhost".to_owned())];
+        let request = ForeignRequest { method, uri, headers };
+        let (_exchange, answer) = gateway.ask(&request, None).unwrap();
+        let answer = within(answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.contains(r#""status":401"#), "{request:?}: {answer}");
+    }
 }
