@@ -3,6 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::join_all;
+use greenroom::gateway::{GatewayOptions, Token};
+use greenroom::inspector::Secret;
 use serde_json::{Value, json};
 
 use crate::fixture::Front;
@@ -253,15 +255,29 @@ async fn a_path_that_leads_nowhere_is_named_without_what_may_be_a_token() {
 
 /// O§1.2: what a dashboard asks for before it shows an inspector.
 #[tokio::test]
-async fn an_actor_has_no_value_under_a_key_of_the_runtime() {
+async fn those_who_manage_read_the_token_of_an_actor_and_nothing_else_that_is_kept() {
     let front = Front::new().await;
     let id = front.place.running("a").await;
     let ask = async |id: &str, key: &str| {
-        front.ask("GET", &format!("/actors/{id}/kv/keys/{key}"), &[], b"").await.fault()
+        front.ask("GET", &format!("/actors/{id}/kv/keys/{key}"), &[], b"").await
     };
 
-    assert_eq!(ask(&id.to_string(), "Aw==").await, (400, "actor.kv_key_not_found".into()));
-    assert_eq!(ask(&id.to_string(), "no%20base64").await.0, 400);
+    let found = ask(&id.to_string(), "Aw==").await.json();
+    let token = Secret::new(front.host().store().secret()).token(id);
+    assert_eq!(found["value"], STANDARD.encode(token));
+    assert_eq!(ask(&id.to_string(), "BA==").await.fault(), (400, "actor.kv_key_not_found".into()));
+    assert_eq!(ask(&id.to_string(), "no%20base64").await.fault().0, 400);
     front.place.destroy(get("a")).await.unwrap();
-    assert_eq!(ask(&id.to_string(), "Aw==").await.1, "actor.not_found");
+    assert_eq!(ask(&id.to_string(), "Aw==").await.fault().1, "actor.not_found");
+}
+
+#[tokio::test]
+async fn nobody_reads_the_token_of_an_actor_who_may_not_manage_actors() {
+    let token = Token::new("t");
+    let front = Front::with(GatewayOptions { token, ..GatewayOptions::default() }).await;
+    let id = front.place.running("a").await;
+
+    let refused = front.ask("GET", &format!("/actors/{id}/kv/keys/Aw=="), &[], b"").await;
+
+    assert_eq!(refused.fault(), (401, "api.unauthorized".into()));
 }
