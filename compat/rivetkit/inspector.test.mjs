@@ -5,7 +5,7 @@ import { before, describe, it } from "node:test";
 
 import { appOf, fresh } from "./support.mjs";
 
-const TOKEN = "the token of the tests";
+const TOKEN = "token-of-the-tests";
 const app = appOf({ areas: ["inspector"], env: { _RIVET_TEST_INSPECTOR_TOKEN: TOKEN } });
 
 describe("the inspector", () => {
