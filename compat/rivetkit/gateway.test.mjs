@@ -30,6 +30,7 @@ describe("a gateway URL", () => {
     assert.equal(response.status, 200);
     assert.match(response.headers.get("content-type"), /application\/json/);
     assert.deepEqual(await response.json(), { output: 2 });
+    assert.equal(response.headers.get("x-rivet-actor"), await handle.resolve());
     const cbor = await fetch(url, {
       method: "POST",
       headers: { "x-rivet-encoding": "cbor", "content-type": "application/octet-stream" },
@@ -198,7 +199,6 @@ describe("the host", () => {
     const response = await app.ask(handle, "/metadata");
     const { runtime, type } = await response.json();
     assert.deepEqual([runtime, type], ["rivetkit", "local"]);
-    assert.equal(response.headers.get("x-rivet-actor"), await handle.resolve());
     assert.equal(await (await app.ask(handle, "/health")).text(), "ok");
   });
 

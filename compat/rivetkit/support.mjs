@@ -2,7 +2,7 @@
 // runtime that is asked for, and clients of it.
 //
 // 1. Nothing here knows which runtime serves: RivetKit's own settings choose the port and folder.
-// 2. `RIVETKIT_APPS` is a copy of this folder beside another installation of `rivetkit`, whose runtime
+// 2. `npm run compare:rivetkit` alone sets the environment: `RIVETKIT_APPS` is a copy of this folder beside another installation of `rivetkit`, whose runtime
 //    serves then; `RIVETKIT_URL` is an application that serves every area already.
 
 import { spawn } from "node:child_process";

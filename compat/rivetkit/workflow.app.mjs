@@ -87,11 +87,11 @@ const branches = actor({
   options,
   run: workflow(async (ctx) => {
     const joined = await ctx.join("all", {
-      a: { run: (branch) => branch.step("a", async () => (await delay(20), "a")) },
+      a: { run: (branch) => branch.step("a", () => delay(20).then(() => "a")) },
       b: { run: (branch) => branch.step("b", () => 7) },
     });
     const { winner, value } = await ctx.race("one", [
-      { name: "slow", run: async (branch) => (await branch.sleep("long", 60_000), "slow") },
+      { name: "slow", run: (branch) => branch.sleep("long", 60_000).then(() => "slow") },
       { name: "quick", run: (branch) => branch.step("quick", () => "quick") },
     ]);
     await ctx.step("keep", (c) => {

@@ -12,7 +12,7 @@ import { inRoot } from "./paths.mjs";
 import { execute, StepFailed } from "./steps.mjs";
 
 const COMPAT = inRoot("compat");
-const APPLICATIONS = path.join(COMPAT, "rivetkit");
+export const APPLICATIONS = path.join(COMPAT, "rivetkit");
 const NODE_AT_LEAST = 22;
 const LIMIT_MS = 10 * 60_000;
 /** A client that a failed test left behind must not keep its file from ending. */
@@ -64,17 +64,24 @@ async function installed(steps) {
   return done && isThere;
 }
 
-/** Runs the tests, as one step behind that of the packages. */
-export async function clients(steps, verbose) {
-  const titles = ["published clients", "applications of RivetKit's"];
-  const skip = (note, status) => titles.map((title) => steps.skip(title, note, status));
+/** Sees to all that the tests need, and gives the Node.js to run them with; undefined without one. */
+export async function prepare(steps, titles) {
+  const skip = (note, status) => {
+    for (const title of titles) steps.skip(title, note, status);
+  };
   if (!(await installed(steps))) return skip("they are not installed", "skipped");
   const node = newNode();
-  if (node === undefined) {
-    const note = `Node.js ${NODE_AT_LEAST} or newer is needed`;
-    return skip(note, process.env.CI ? "failed" : "skipped");
-  }
+  const note = `Node.js ${NODE_AT_LEAST} or newer is needed`;
+  if (node === undefined) return skip(note, process.env.CI ? "failed" : "skipped");
   linkRuntime();
+  return node;
+}
+
+/** Runs the tests, as two steps behind that of the packages. */
+export async function clients(steps, verbose) {
+  const titles = ["published clients", "applications of RivetKit's"];
+  const node = await prepare(steps, titles);
+  if (node === undefined) return;
   const env = { GREENROOM_NODE: process.execPath, RIVET_LOG_LEVEL: "silent", NODE_OPTIONS: "" };
   const files = testsIn(COMPAT);
   const sockets = files.filter((file) => file.endsWith("connections.test.mjs"));
