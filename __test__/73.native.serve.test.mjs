@@ -135,6 +135,8 @@ describe("serve", () => {
 
       await assert.rejects(registry.serve(settings), is);
       await assert.rejects(ready, is);
+      // Also for those who ask later.
+      await assert.rejects(registry.waitReady(), is);
       assert.equal(told(await registry.health()).body.status, "shut_down");
     }
   });
@@ -174,6 +176,19 @@ describe("serve", () => {
     });
     assert.equal(withToken.output, 7);
     await guarded.shutdown();
+    await served;
+  });
+
+  it("listens where the endpoint says, whatever RivetKit has for the host of an engine", async (t) => {
+    const { registry, settings } = await prepared(t, { engineHost: "127.0.0.1" });
+    const { port } = new URL(settings.endpoint);
+    const endpoint = `http://127.0.0.2:${port}`;
+    const served = registry.serve({ ...settings, endpoint });
+    await registry.waitReady();
+
+    assert.equal((await call(endpoint, "counter", ["a"], "seven")).output, 7);
+    await assert.rejects(fetch(settings.endpoint));
+    await registry.shutdown();
     await served;
   });
 
@@ -223,6 +238,7 @@ describe("what a registry says of itself", () => {
     await served;
     const after = told(await registry.health());
     assert.deepEqual([after.status, after.body.status], [503, "shut_down"]);
+    assert.deepEqual([registry.metrics().status, String(registry.metrics().body)], [200, ""]);
   });
 });
 
@@ -273,6 +289,20 @@ describe("the routes within an author's server", () => {
     assert.equal((await call(endpoint, "counter", ["a"], "seven")).output, 7);
     await assert.rejects(registry.waitReady(), bridged("napi", "invalid_state"));
     await assert.rejects(registry.serve(settings), bridged("napi", "invalid_state"));
+  });
+
+  it("are there again for the next request when the storage could not be opened for one", async (t) => {
+    const { registry, settings, endpoint } = await prepared(t);
+    const other = createServer();
+    await new Promise((resolve) =>
+      other.listen(Number(new URL(endpoint).port), "127.0.0.1", resolve),
+    );
+    const ask = () => asked(registry, settings, "GET", "http://app.example/api/rivet/health");
+
+    for (let i = 0; i < 2; i++) await assert.rejects(ask(), bridged("gateway", "address_unusable"));
+
+    await new Promise((resolve) => other.close(resolve));
+    assert.equal((await ask()).status, 200);
   });
 
   it("show metrics to whoever has the token that was chosen for them", async (t) => {
@@ -346,6 +376,40 @@ describe("listeners beside the actors", () => {
     await assert.rejects(fetch(url));
   });
 
+  it("break off answers that go on when the registry ends, and write what an application throws", async (t) => {
+    const { registry, settings } = await prepared(t);
+    const served = registry.serve(settings);
+    const port = await freePort();
+    const tokens = [];
+    const lines = t.mock.method(process.stderr, "write", () => true);
+    const listened = registry.serveApplicationListener(
+      { host: "127.0.0.1", port },
+      async (_, { url, cancelToken, responseBodyStream }) => {
+        if (url.endsWith("/fail")) throw new Error("it broke", { cause: new Error("of this") });
+        tokens.push(cancelToken);
+        await responseBodyStream.write(bytes("data: 1\n\n"));
+        return { status: 200, headers: { "content-type": "text/event-stream" }, stream: true };
+      },
+      settings,
+    );
+    const url = `http://127.0.0.1:${port}`;
+    await until(async () => (await fetch(`${url}/fail`).catch(() => undefined))?.status === 500);
+    const line = String(lines.mock.calls.at(-1).arguments[0]);
+    lines.mock.restore();
+    assert.match(line, /level=error message="the application failed" uri=.*it broke.*of this/);
+    const response = await fetch(`${url}/events`);
+    const reader = response.body.getReader();
+    await reader.read();
+    const began = Date.now();
+
+    await registry.shutdown();
+    await Promise.all([served, listened]);
+
+    assert.ok(Date.now() - began < 10_000, "nothing waits for the client");
+    assert.equal(tokens[0].aborted(), true);
+    await assert.rejects(reader.read());
+  });
+
   it("have a registry's own routes before the application, or a 404 without one", async (t) => {
     const { registry, settings, endpoint } = await prepared(t);
     const port = await freePort();
@@ -353,6 +417,9 @@ describe("listeners beside the actors", () => {
     const url = `http://127.0.0.1:${port}`;
     await until(async () => (await fetch(`${url}/api/rivet/health`).catch(() => undefined))?.ok);
 
+    const page = { origin: "http://a.example" };
+    const metadata = await fetch(`${url}/api/rivet/metadata`, { headers: page });
+    assert.equal(metadata.headers.get("access-control-allow-origin"), page.origin);
     const unknown = await fetch(`${url}/health`);
     assert.deepEqual([unknown.status, await unknown.text()], [404, "Not Found (RivetKit)"]);
     assert.equal((await call(endpoint, "counter", ["a"], "seven")).output, 7);

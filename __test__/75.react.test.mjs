@@ -9,6 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { actor, event, UserError } from "../dist/index.js";
 import { inRoot } from "../scripts/lib/paths.mjs";
 import { launch, skip } from "./support/browser.mjs";
+import { until } from "./support/native.mjs";
 import { packagesFor } from "./support/packages.mjs";
 import { inMemory, newFolder } from "./support/registry.mjs";
 
@@ -156,14 +157,11 @@ describe("a page with @rivetkit/react", { skip }, () => {
     await page.click("#move");
     await page.click("#say");
     await shows(page, "answer", "5");
-    while (!(await members("second")).includes("bob")) await page.waitForTimeout(20);
+    const isMember = async () => (await members("second")).includes("bob");
+    await until(isMember, "the member is there");
 
     await page.close();
 
-    const end = Date.now() + 20_000;
-    while ((await members("second")).includes("bob")) {
-      assert.ok(Date.now() < end, "the member is still there");
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await until(async () => !(await isMember()), "the member has gone");
   });
 });

@@ -22,7 +22,11 @@ pub(super) fn admit(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<(), ManagerError> {
-    if options.token.is_some() || options.application_only {
+    if options.application_only {
+        // Who may call an author's own server is the author's matter.
+        return Ok(());
+    }
+    if options.token.is_some() {
         // No page knows the token unless it may call.
         return Ok(());
     }

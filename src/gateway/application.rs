@@ -34,7 +34,11 @@ pub(super) async fn answer(
 ) -> Result<Response, Error> {
     let (head, body) = request.into_parts();
     let uri = head.uri.path_and_query().map_or("/", |uri| uri.as_str());
-    let seen = head::of_actor(&head, uri, ray_id, None);
+    let seen = if shared.options.application_only {
+        head::of_server(&head, uri, ray_id)
+    } else {
+        head::of_actor(&head, uri, ray_id, None)
+    };
     let request = RawRequest::take(shared, &seen, body).await?;
     let (reply, answered) = Reply::channel();
     let asked = application.answer(request.args.clone(), reply);

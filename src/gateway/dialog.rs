@@ -47,7 +47,8 @@ pub(super) trait Dialog {
     /// Whether the client is accepted.
     fn is_open(&self) -> bool;
 
-    /// Whether more of it is taken. An [`Outbox::push`] has to follow once it is again.
+    /// Whether more of it is taken. An [`Outbox::push`] or an
+    /// [`Outbox::nudge`] has to follow once it is again.
     fn listens(&self) -> bool;
 
     /// Writes something to the client.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::http::HeaderName;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
@@ -27,16 +28,29 @@ pub(super) fn of_actor(
 ) -> Arc<RequestHead> {
     let is_ours =
         bearer(&head.headers).is_some_and(|given| token.is_some_and(|token| token.is(given)));
+    joined(head, path, ray_id, |name, value| match name.as_str() {
+        header::TOKEN => None,
+        Offer::HEADER => Some(without_token(&value)),
+        _ if name == AUTHORIZATION && is_ours => None,
+        _ => Some(value),
+    })
+}
+
+/// The same where nobody authenticates here: all of it is the author's.
+pub(super) fn of_server(head: &Parts, path: &str, ray_id: &str) -> Arc<RequestHead> {
+    joined(head, path, ray_id, |_, value| Some(value))
+}
+
+fn joined(
+    head: &Parts,
+    path: &str,
+    ray_id: &str,
+    shown: impl Fn(&HeaderName, String) -> Option<String>,
+) -> Arc<RequestHead> {
     let mut seen = BTreeMap::<&str, String>::new();
     for (name, value) in &head.headers {
-        if name.as_str() == header::TOKEN || (name == AUTHORIZATION && is_ours) {
-            continue;
-        }
-        let value: String = value.as_bytes().iter().map(|&byte| char::from(byte)).collect();
-        let value = match name.as_str() {
-            Offer::HEADER => without_token(&value),
-            _ => value,
-        };
+        let value = value.as_bytes().iter().map(|&byte| char::from(byte)).collect();
+        let Some(value) = shown(name, value) else { continue };
         seen.entry(name.as_str())
             .and_modify(|before| {
                 before.push_str(", ");
@@ -96,6 +110,18 @@ mod tests {
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(head.headers, expected);
         assert_eq!((&*head.method, &*head.path), ("GET", "/connect"));
+    }
+
+    #[test]
+    fn an_author_s_own_server_gets_all_of_it() {
+        let given = [("x-rivet-token", "t"), ("sec-websocket-protocol", "rivet_token.t")];
+
+        let head = of_server(&headers(&given), "/a", "ray");
+
+        for (name, value) in given {
+            let pair = (name.to_owned(), value.to_owned());
+            assert!(head.headers.contains(&pair), "{:?}", head.headers);
+        }
     }
 
     #[test]

@@ -30,7 +30,10 @@
 //!    included.
 //! 5. Without a token no page of another origin is answered, nor a request that names a
 //!    host which could be anybody's, and the gateway listens on loopback only. With one,
-//!    everything needs it but `/health`, `/metadata` and a preflight.
+//!    everything needs it but `/health`, `/metadata` and a preflight. Two exceptions have to
+//!    be asked for: pages of other servers of this machine may call
+//!    ([`GatewayOptions::pages_of_this_machine`]), and a server without actors answers
+//!    anybody, anywhere ([`GatewayOptions::application_only`]).
 //! 6. How long the check of a token takes says nothing of the token.
 //! 7. A client calls actions only: no name with a control character reaches an actor, since
 //!    those are what the parts of this process say to each other.

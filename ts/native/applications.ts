@@ -39,6 +39,11 @@ export class Applications {
     this.#known.set(number, application);
   }
 
+  /** Lets go of one: what comes for it fails from now on. */
+  forget(number: number): void {
+    this.#known.delete(number);
+  }
+
   /** A request is to be answered. */
   asked(job: Records): void {
     const { ticket } = job;

@@ -87,7 +87,7 @@ const methods = {
       throw refusal("mode conflict: serverless registries are never ready by themselves");
     }
     if (state.phase === "shutDown" || state.phase === "shuttingDown") {
-      throw refusal("shut down");
+      throw state.failure ?? refusal("shut down");
     }
     await state.ready.promise;
   },
@@ -115,8 +115,7 @@ const methods = {
   ): Promise<void> {
     const state = stateOf(this);
     const open = await state.begin("serverless", config);
-    await bridged(listen(open, state, listener, config, application, true));
-    await holding(state.over);
+    await bridged(holding(listen(open, listener, { state, config, application, registry: true })));
   },
   async serveApplicationListener(
     this: CoreRegistry,
@@ -126,8 +125,7 @@ const methods = {
   ): Promise<void> {
     const state = stateOf(this);
     const open = await state.ready.promise;
-    await bridged(listen(open, state, listener, config, application, false));
-    await holding(state.over);
+    await bridged(holding(listen(open, listener, { state, config, application, registry: false })));
   },
   async handleServerlessRequest(
     this: CoreRegistry,

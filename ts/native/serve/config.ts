@@ -16,7 +16,7 @@ export interface ServeConfig {
   readonly token?: string | null;
   readonly namespace?: string;
   readonly poolName?: string;
-  /** Where to listen, in place of the host and the port of the endpoint. */
+  /** Where to listen in place of the endpoint's host, if it is not loopback. */
   readonly engineHost?: string | null;
   readonly enginePort?: number | null;
   readonly handleInspectorHttpInRuntime?: boolean | null;
@@ -60,7 +60,9 @@ export function placeOf(config: ServeConfig): Place {
       { endpoint: config.endpoint },
     );
   }
-  const host = addressOf(given(config.engineHost) ?? url.hostname);
+  // RivetKit fills in a host for its engine, which says nothing but where others may come from.
+  const engineHost = addressOf(given(config.engineHost) ?? url.hostname);
+  const host = isLoopback(engineHost) ? addressOf(url.hostname) : engineHost;
   // What clients are told counts: a port of an engine that differs would leave them alone.
   const port = url.port === "" ? 80 : Number(url.port);
   const isOpen = !isLoopback(host);

@@ -5,17 +5,16 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { CancellationToken } from "../../../index.js";
-import type { Application } from "../applications.js";
 import { HttpResponseBodyStream } from "../bodies.js";
 import { dispatch } from "../environment.js";
 import type { Exchange } from "../exchange.js";
-import type { Listening } from "../host.js";
 import { once } from "../once.js";
 import { httpRequest, packResponse, unpackRequest } from "../requests.js";
 import { newToken } from "../token.js";
 import type { ServeConfig } from "./config.js";
-import { textResponse, type WholeResponse } from "./responses.js";
-import { isRegistryPath, routed } from "./serverless.js";
+import { logLine, textOf } from "./log.js";
+import { textResponse } from "./responses.js";
+import { isRegistryPath, registryAnswer } from "./serverless.js";
 import type { Open, RegistryState } from "./state.js";
 
 /** Where to listen. */
@@ -57,71 +56,85 @@ const MAX_BODY = 16 * 1024 * 1024;
 /** The numbers of applications begin behind those of the author's layer, which counts from 1. */
 const numbers = once("contractApplications", () => ({ next: 1_000_000 }));
 
-/** Listens until the registry ends; `registry`: whether its own routes come first. */
-export async function listen(
-  open: Open,
-  state: RegistryState,
-  options: ListenerOptions,
-  config: ServeConfig,
-  application: ApplicationCallback | null | undefined,
-  registry: boolean,
-): Promise<Listening> {
-  const number = numbers.next++;
-  const limit = config.serverlessMaxStartPayloadBytes ?? MAX_BODY;
-  dispatch.http.applications.set(number, answers(state, config, application, registry, limit));
-  const { publicDir } = options;
-  return open.host.listen({
-    host: await addressOf(options.host ?? "0.0.0.0"),
-    port: options.port,
-    application: number,
-    applicationOnly: true,
-    ...(publicDir ? { publicDir } : {}),
-  });
+/** What is served. */
+interface Served {
+  readonly state: RegistryState;
+  readonly config: ServeConfig;
+  readonly application: ApplicationCallback | null | undefined;
+  /** Whether a registry's own routes come first. */
+  readonly registry: boolean;
 }
 
-function answers(
-  state: RegistryState,
-  config: ServeConfig,
-  application: ApplicationCallback | null | undefined,
-  registry: boolean,
-  limit: number,
-): Application {
-  return async (packed, signal) => {
-    const { head, body } = unpackRequest(packed);
-    const exchange = dispatch.http.exchange(head.exchange);
-    const url = `http://internal${head.uri}`;
-    const { method, headers, bodyStream } = httpRequest(head, body, exchange);
-    let streams = false;
-    try {
-      const sent = bodyStream === undefined ? Buffer.from(body) : await read(exchange, limit);
-      if (sent === undefined || sent.byteLength > limit) {
-        return whole(textResponse(413, "Payload Too Large"));
-      }
-      if (registry && isRegistryPath(url, config)) {
-        return whole(routed(state, config, { method, url, headers, body: sent }));
-      }
-      if (!application) return whole(textResponse(404, "Not Found (RivetKit)"));
-      const cancelToken = newToken();
-      signal.addEventListener("abort", () => cancelToken.cancel(), { once: true });
-      const responseBodyStream = new HttpResponseBodyStream(exchange);
-      const response = await application(null, {
-        method,
-        url,
-        headers,
-        body: sent,
-        cancelToken,
-        responseBodyStream,
-      });
-      streams = response.stream === true;
-      if (streams) void exchange.closed().then(() => cancelToken.cancel());
-      return packResponse(response);
-    } catch {
-      // What failed is the author's own: the layer in front of this logs it, and says no more than this.
-      return whole(textResponse(500, "Internal Server Error"));
-    } finally {
-      if (!streams) exchange.cancel();
+/** Listens until the registry ends, and resolves then. */
+export async function listen(open: Open, options: ListenerOptions, served: Served): Promise<void> {
+  const number = numbers.next++;
+  const { applications } = dispatch.http;
+  applications.set(number, (packed, signal) => answer(served, packed, signal));
+  try {
+    const { publicDir } = options;
+    await open.host.listen({
+      host: await addressOf(options.host ?? "0.0.0.0"),
+      port: options.port,
+      application: number,
+      applicationOnly: true,
+      ...(publicDir ? { publicDir } : {}),
+    });
+    await served.state.over;
+  } finally {
+    applications.forget(number);
+  }
+}
+
+async function answer(
+  served: Served,
+  packed: Uint8Array,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const { state, config, application, registry } = served;
+  const limit = config.serverlessMaxStartPayloadBytes ?? MAX_BODY;
+  const { head, body } = unpackRequest(packed);
+  const exchange = dispatch.http.exchange(head.exchange);
+  const url = `http://internal${head.uri}`;
+  const { method, headers, bodyStream } = httpRequest(head, body, exchange);
+  let streams = false;
+  try {
+    const sent = bodyStream === undefined ? Buffer.from(body) : await read(exchange, limit);
+    if (sent === undefined || sent.byteLength > limit) {
+      return packResponse(textResponse(413, "Payload Too Large"));
     }
+    const request = { method, url, headers, body: sent };
+    if (registry && isRegistryPath(url, config)) {
+      return packResponse(registryAnswer(state, config, request));
+    }
+    if (!application) return packResponse(textResponse(404, "Not Found (RivetKit)"));
+    const cancelToken = newToken();
+    signal.addEventListener("abort", () => cancelToken.cancel(), { once: true });
+    const responseBodyStream = new HttpResponseBodyStream(exchange);
+    const response = await application(null, { ...request, cancelToken, responseBodyStream });
+    streams = response.stream === true;
+    if (streams) keepOpen(state, exchange, cancelToken);
+    return packResponse(response);
+  } catch (error) {
+    logLine("error", "the application failed", { uri: head.uri, error: textOf(error) });
+    return packResponse(textResponse(500, "Internal Server Error"));
+  } finally {
+    if (!streams) exchange.cancel();
+  }
+}
+
+/** An answer in pieces ends with its client, or is broken off when the registry ends. */
+function keepOpen(state: RegistryState, exchange: Exchange, cancelToken: CancellationToken): void {
+  const close = () => {
+    exchange.fail();
+    cancelToken.cancel();
   };
+  const over = () => {
+    state.closing.delete(close);
+    cancelToken.cancel();
+  };
+  state.closing.add(close);
+  // An environment that ends has no client to hear of.
+  exchange.closed().then(over, over);
 }
 
 /** All of a body; undefined where it is too long. */
@@ -135,8 +148,6 @@ async function read(exchange: Exchange, limit: number): Promise<Buffer | undefin
   }
   return Buffer.concat(pieces);
 }
-
-const whole = (response: WholeResponse) => packResponse(response);
 
 /** IPv4 where a name leads to both. */
 async function addressOf(host: string): Promise<string> {

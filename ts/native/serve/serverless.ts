@@ -42,14 +42,23 @@ export function serverlessAnswer(
   onStreamEvent: OnStreamEvent,
   cancelToken: CancellationToken | null | undefined,
 ): { status: number; headers: Record<string, string> } {
-  const headers = lowered(request.headers);
-  const { status, headers: own, body } = routed(state, config, { ...request, headers });
+  const { status, headers, body } = registryAnswer(state, config, request);
   void tell(body, onStreamEvent, cancelToken);
-  return { status, headers: { ...own, ...corsOf(request.method, headers) } };
+  return { status, headers: { ...headers } };
 }
 
-/** The answer of a route within the base path, or without it. */
-export function routed(
+/** The answer of a route within the base path, or without it, for pages of any origin. */
+export function registryAnswer(
+  state: RegistryState,
+  config: ServeConfig,
+  request: ServerlessRequest,
+): WholeResponse {
+  const headers = lowered(request.headers);
+  const { headers: own, ...rest } = routed(state, config, { ...request, headers });
+  return { ...rest, headers: { ...own, ...corsOf(request.method, headers) } };
+}
+
+function routed(
   state: RegistryState,
   config: ServeConfig,
   { method, url, headers, body }: ServerlessRequest,

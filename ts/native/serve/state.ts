@@ -11,6 +11,7 @@ import { invalidState, recordOf, toBridge } from "../errors.js";
 import type { NapiActorFactory } from "../factory.js";
 import type { HostHandle } from "../host.js";
 import { placeOf, type ServeConfig, storageFolder } from "./config.js";
+import { startLogging } from "./log.js";
 
 export type Mode = "serving" | "serverless";
 export type Phase = "registering" | Mode | "shuttingDown" | "shutDown";
@@ -40,15 +41,23 @@ export class RegistryState {
   readonly ready = deferred<Open>();
   readonly #over = deferred<void>();
   open: Open | undefined;
+  /** Why it could not serve. */
+  failure: Error | undefined;
+  /** What is told at the beginning of the end: an answer that goes on would hold it up. */
+  readonly closing = new Set<() => void>();
   #opening: Promise<Open> | undefined;
   #ending: Promise<void> | undefined;
 
   constructor() {
-    // Nobody needs to wait for it.
+    // Nobody needs to wait for them.
     this.ready.promise.catch(() => {});
+    this.#over.promise.catch(() => {});
   }
 
-  /** Begins to serve in a way, or joins in where it already does so serverless. */
+  /**
+   * Begins to serve in a way, or joins in where it already does so serverless. There a failure is that of one
+   * request: the next one tries again.
+   */
   begin(mode: Mode, config: ServeConfig): Promise<Open> {
     const joins = mode === "serverless" && this.phase === "serverless";
     if (this.phase !== "registering" && !joins) {
@@ -79,6 +88,7 @@ export class RegistryState {
 
   async #open(config: ServeConfig): Promise<Open> {
     try {
+      startLogging();
       const place = placeOf(config);
       const host = await dispatch.openHost({
         path: storageFolder(),
@@ -101,6 +111,12 @@ export class RegistryState {
       return this.open;
     } catch (error) {
       const bridged = toBridge(recordOf(error));
+      if (this.phase === "serverless") {
+        this.phase = "registering";
+        this.#opening = undefined;
+        throw bridged;
+      }
+      this.failure = bridged;
       this.ready.reject(bridged);
       // What has failed to begin is at its end.
       this.phase = "shutDown";
@@ -112,14 +128,18 @@ export class RegistryState {
   async #end(): Promise<void> {
     const began = this.#opening;
     this.phase = "shuttingDown";
+    for (const close of this.closing) close();
     try {
       const open = await began?.catch(() => undefined);
+      this.open = undefined;
       await open?.host.shutdown(this.graceMs);
-    } finally {
-      this.phase = "shutDown";
-      this.ready.reject(refusal("shut down"));
       this.#over.resolve();
+    } catch (error) {
+      // Whoever serves hears of it: who ends it cannot do more.
+      this.#over.reject(toBridge(recordOf(error)));
     }
+    this.phase = "shutDown";
+    this.ready.reject(refusal("shut down"));
   }
 }
 
