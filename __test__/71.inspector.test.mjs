@@ -179,6 +179,19 @@ describe("the inspector over HTTP", () => {
     }
   });
 
+  it("says what failed inside where the registry shows that to clients", async () => {
+    const registry = inMemory({ counter }, { exposeErrors: true });
+    const { url } = await registry.listen({ port: 0 });
+    const id = await registry.client().counter.getOrCreate([]).resolve();
+    const token = await tokenOf(url, id);
+
+    const [status, failed] = await ask(url, "counter", [], token, "POST", "action/broken", {});
+
+    assert.deepEqual([status, failed.code], [500, "internal_error"]);
+    assert.match(failed.message, /a secret/);
+    await registry.shutdown();
+  });
+
   it("shows who is connected", async () => {
     const { token } = await made("counter", ["conns"]);
     const connection = client.counter.getOrCreate(["conns"]).connect({ name: "ann" });

@@ -38,6 +38,7 @@ use crate::error::{Error, INTERNAL_MESSAGE, Result};
 use crate::host::embedded::Address;
 use crate::ids::{ActorId, ActorName};
 use crate::inspector::{InspectorError, Secret};
+use crate::protocol::Disclosure;
 use crate::protocol::route::{ActorQuery, Addressee};
 use crate::store::ActorRow;
 
@@ -57,11 +58,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, asked: Asked, ray_id: &str) -> 
     {
         let name = type_of(shared, &asked.actor).await.map_err(Failure::gateway)?;
         let found = tabs::answer(shared, &name, file, &asked.head).await;
-        return Ok(found.unwrap_or_else(failed));
+        return Ok(found.unwrap_or_else(|error| failed(shared, error)));
     }
     let row = existing(shared, &asked.actor).await.map_err(Failure::gateway)?;
     if let Err(error) = authorize(shared, row.id, bearer(&asked.head.headers)) {
-        return Ok(failed(error));
+        return Ok(failed(shared, error));
     }
     let address = Address::Id(row.id);
     let seen = head::of_actor(&asked.head, &asked.uri, ray_id, shared.options.token.as_ref());
@@ -73,7 +74,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, asked: Asked, ray_id: &str) -> 
     let actor = shared.host.visit(&address, ELSEWHERE).await.map_err(Failure::gateway)?;
     let look = look::Look::new(shared, actor, &seen);
     let answered = http::answer(&look, &path, &asked.uri, &asked.head.method, asked.body).await;
-    Ok(answered.unwrap_or_else(failed))
+    Ok(answered.unwrap_or_else(|error| failed(shared, error)))
 }
 
 /// Whether a dashboard that gives `token` may look into an actor.
@@ -114,11 +115,12 @@ async fn type_of(shared: &Shared, actor: &Addressee) -> Result<ActorName> {
 }
 
 /// An error as a dashboard reads it.
-fn failed(error: Error) -> Response {
-    let is_ours = error.group == "inspector";
-    let message = match error.is_public() || is_ours {
-        true => error.message.as_str(),
-        false => {
+fn failed(shared: &Shared, error: Error) -> Response {
+    let is_shown = error.is_public() || error.group == "inspector";
+    let message = match (is_shown, shared.options.disclosure) {
+        (true, _) => error.message.as_str(),
+        (false, Disclosure::All) => error.detail().unwrap_or(&error.message),
+        (false, Disclosure::Public) => {
             tracing::error!(%error, "a request of a dashboard failed");
             INTERNAL_MESSAGE
         }
