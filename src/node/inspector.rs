@@ -100,6 +100,7 @@ impl ActorContext {
         bytes: Uint8Array,
         advertised_version: f64,
     ) -> napi::Result<Buffer> {
+        trip();
         decode_inspector_request(env, bytes, advertised_version)
     }
 
@@ -111,6 +112,7 @@ impl ActorContext {
         bytes: Uint8Array,
         target_version: f64,
     ) -> napi::Result<Buffer> {
+        trip();
         encode_inspector_response(env, bytes, target_version)
     }
 }
