@@ -9,7 +9,7 @@ import type { Entry } from "./entries.js";
 import { encodeRecord, type RivetError, recordOf } from "./errors.js";
 import type { Callback } from "./factory.js";
 import { type CallerKind, type HookHost, JOB_WEIGHT } from "./hooks.js";
-import { invokedOver } from "./invocation.js";
+import { invokedBy } from "./invocation.js";
 import type { OpenCall } from "./open-calls.js";
 import type { FireInfo } from "./schedule.js";
 import { whenSettled } from "./settle.js";
@@ -131,8 +131,7 @@ export class ActionEntry implements Entry, OpenCall {
     } else {
       native.finishCall(this.#bag.actor, this.#call, 0, bytes);
     }
-    // Whoever holds the payload learns that the call is over.
-    this.#payload.cancel();
+    this.#payload.end();
     this.over();
   }
 
@@ -224,6 +223,7 @@ export class ActionPayload {
   cancelled = false;
   #abort: AbortController | undefined;
   #token: CancellationToken | undefined;
+  #ctx: ActorContext | undefined;
 
   constructor(
     bag: ActorBag,
@@ -246,9 +246,10 @@ export class ActionPayload {
     return fire;
   }
 
-  /** Made when it is first looked at; one of its own where the call belongs to a ray. */
+  /** One of its own, made when it is first looked at. */
   get ctx(): ActorContext {
-    return this.conn === null ? this.bag.context : invokedOver(this.bag, this.conn);
+    this.#ctx ??= invokedBy(this.bag, this.conn);
+    return this.#ctx;
   }
 
   /** Fires when the call ended, timed out, or its caller gave up. */
@@ -275,6 +276,12 @@ export class ActionPayload {
     this.cancelled = true;
     this.#abort?.abort();
     this.#token?.cancel();
+  }
+
+  /** The call is over: whoever holds the payload learns that. */
+  end(): void {
+    this.cancel();
+    if (this.#ctx !== undefined) this.bag.letGo(this.#ctx);
   }
 }
 

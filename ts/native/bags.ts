@@ -82,6 +82,8 @@ export class ActorBag {
   #runtimeState: Record<string, unknown> | undefined;
   #abort: AbortController | undefined;
   #aborted: "sleep" | "destroy" | undefined;
+  /** Signals that were asked for through each handle. */
+  #followers: Map<object, AbortController[]> | undefined;
   /** Who is told when the generation has ended; most have nobody. */
   #ends: Set<(why: RivetError) => void> | undefined;
 
@@ -192,6 +194,26 @@ export class ActorBag {
   abort(reason: "sleep" | "destroy"): void {
     this.#aborted ??= reason;
     this.#abort?.abort();
+    const followers = [...(this.#followers?.values() ?? [])].flat();
+    this.#followers = undefined;
+    for (const follower of followers) follower.abort();
+  }
+
+  /** Has a signal fire when the actor begins to stop, unless `handle` is let go of before. */
+  follow(handle: object, follower: AbortController): void {
+    if (this.#aborted !== undefined || this.stopped !== undefined) {
+      follower.abort();
+      return;
+    }
+    this.#followers ??= new Map();
+    const known = this.#followers.get(handle);
+    if (known === undefined) this.#followers.set(handle, [follower]);
+    else known.push(follower);
+  }
+
+  /** The invocation that had a handle to itself is over, and with it whatever listens to its signals. */
+  letGo(handle: object): void {
+    this.#followers?.delete(handle);
   }
 
   /** Has `told` called when the generation has ended. Returns what takes that back. */

@@ -170,7 +170,11 @@ const methods = {
     native.checkInspectorToken(this, token);
   },
   abortSignal(this: ActorContext): AbortSignal {
-    return AbortSignal.any([bagOf(this).abortSignal]);
+    // Not by `AbortSignal.any`: that keeps every signal that anybody listened to until the actor stops, also
+    // those of invocations that ended long ago.
+    const follower = new AbortController();
+    bagOf(this).follow(this, follower);
+    return follower.signal;
   },
   runtimeState(this: ActorContext): Record<string, unknown> {
     return bagOf(this).runtimeState;

@@ -2,8 +2,9 @@
  * The handle that an invocation gets. All handles on a generation are equal, but for what they know
  * of the invocation that they were made for.
  *
- * 1. A handle of its own is made only where there is something to know, since it costs more than
- *    all else that is made for a call.
+ * 1. A call or a request has a handle of its own, made when it is first looked at, and let go of when it is over:
+ *    signals that were asked for through it need not be kept any longer.
+ * 2. What belongs to no single call has the handle of its connection, or of the generation.
  */
 import type { ActorContext, ConnHandle } from "../../index.js";
 import * as native from "../../index.js";
@@ -22,24 +23,43 @@ interface Invoked {
 
 /** A handle on a generation for an invocation with this ray id. */
 export function invoked(bag: ActorBag, rayId: string | undefined): ActorContext {
-  if (rayId === undefined) return bag.context;
-  const made = native.actorContext(bag.home.environment, bag.actor);
-  // The generation is over: whatever is asked of its handle is answered without one of its own.
-  if (made === null) return bag.context;
-  return Object.defineProperty(belongsTo(made, bag), RAY, { value: rayId });
+  return rayId === undefined ? bag.context : own(bag, rayId);
 }
 
-/** One handle for each connection, since all of its invocations belong to one ray. */
+/** The ray ids of connections, since all of their invocations belong to one ray. */
+const rays = new WeakMap<ConnHandle, string | undefined>();
+
+/** The ray id of what happens over a connection. */
+function rayOfConnection(conn: ConnHandle): string | undefined {
+  if (!rays.has(conn)) rays.set(conn, conn.requestHeader(RAY_ID) ?? undefined);
+  return rays.get(conn);
+}
+
+/** One handle for each connection. */
 const ofConnections = new WeakMap<ConnHandle, ActorContext>();
 
-/** A handle on a generation for what happens over a connection of it. */
+/** A handle on a generation for what happens to a connection of it. */
 export function invokedOver(bag: ActorBag, conn: ConnHandle): ActorContext {
   let made = ofConnections.get(conn);
   if (made === undefined) {
-    made = invoked(bag, conn.requestHeader(RAY_ID) ?? undefined);
+    made = invoked(bag, rayOfConnection(conn));
     ofConnections.set(conn, made);
   }
   return made;
+}
+
+/** A handle of its own for one call, over a connection or not: {@link ActorBag.letGo} ends it. */
+export function invokedBy(bag: ActorBag, conn: ConnHandle | null): ActorContext {
+  return own(bag, conn === null ? undefined : rayOfConnection(conn));
+}
+
+/** The same for one request with this ray id. */
+export function own(bag: ActorBag, rayId: string | undefined): ActorContext {
+  const made = native.actorContext(bag.home.environment, bag.actor);
+  // The generation is over: whatever is asked of its handle is answered without one of its own.
+  if (made === null) return bag.context;
+  belongsTo(made, bag);
+  return rayId === undefined ? made : Object.defineProperty(made, RAY, { value: rayId });
 }
 
 /** The ray id of the invocation that a handle was made for. */

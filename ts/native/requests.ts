@@ -6,12 +6,13 @@
  *    for an answer in pieces is its end.
  * 2. An answer in pieces keeps the actor awake, and is broken off with the generation that gives it.
  */
-import type { CancellationToken } from "../../index.js";
+import type { ActorContext, CancellationToken } from "../../index.js";
 import type { ActionPayload } from "./actions.js";
+import type { ActorBag } from "./bags.js";
 import { HttpRequestBodyStream, HttpResponseBodyStream } from "./bodies.js";
 import { Exchange } from "./exchange.js";
 import type { Callback, Callbacks } from "./factory.js";
-import { invoked, rayOfHead } from "./invocation.js";
+import { own, rayOfHead } from "./invocation.js";
 import { newToken } from "./token.js";
 
 /** The name under which requests travel. Names of actions have no control characters. */
@@ -73,6 +74,8 @@ async function answer(
   const { environment, tickets } = payload.bag.home;
   const exchange = new Exchange(environment, head.exchange, tickets);
   const cancelToken = newToken();
+  const request = httpRequest(head, body, exchange);
+  const ctx = own(payload.bag, rayOfHead(request.headers));
   let streams = false;
   try {
     payload.cancelToken.onCancelled(() => {
@@ -80,32 +83,35 @@ async function answer(
       if (!streams) cancelToken.cancel();
     });
     const responseBodyStream = new HttpResponseBodyStream(exchange);
-    const request = httpRequest(head, body, exchange);
-    const ctx = invoked(payload.bag, rayOfHead(request.headers));
     const told = { ctx, request, cancelToken, responseBodyStream };
     const response = (await written(null, told)) as HttpResponse | undefined;
     streams = response?.stream === true;
-    if (streams) keepOpen(payload, exchange, cancelToken);
+    if (streams) keepOpen(payload.bag, ctx, exchange, cancelToken);
     return packResponse(response);
   } finally {
-    if (!streams) exchange.cancel();
+    if (!streams) {
+      exchange.cancel();
+      payload.bag.letGo(ctx);
+    }
   }
 }
 
 /** See (1) and (2). */
 function keepOpen(
-  payload: ActionPayload,
+  bag: ActorBag,
+  ctx: ActorContext,
   exchange: Exchange,
   cancelToken: CancellationToken,
 ): void {
-  const forget = payload.bag.whenStopped(() => exchange.fail());
+  const forget = bag.whenStopped(() => exchange.fail());
   const over = () => {
     forget();
+    bag.letGo(ctx);
     exchange.cancel();
     cancelToken.cancel();
   };
   // An environment that ends has no client to hear of.
-  payload.ctx.keepAwake(exchange.closed().then(over, over));
+  ctx.keepAwake(exchange.closed().then(over, over));
 }
 
 /** A request of what crossed. */

@@ -11,7 +11,6 @@ import type { ActionPayload } from "./actions.js";
 import type { ConnectionRequest } from "./connections.js";
 import { invalidState } from "./errors.js";
 import type { Callback, Callbacks } from "./factory.js";
-import { invoked, rayOfHead } from "./invocation.js";
 
 /** The name under which messages travel. Names of actions have no control characters. */
 const SEND = "\u0001send";
@@ -48,7 +47,7 @@ async function send(written: Callback<SendPayload>, payload: ActionPayload): Pro
   const request = head === null ? undefined : (JSON.parse(head) as ConnectionRequest);
   const { name, body, wait, timeoutMs } = sendParts(payload.args);
   const outcome = (await written(null, {
-    ctx: invoked(payload.bag, rayOfHead(request?.headers)),
+    ctx: payload.ctx,
     conn,
     request,
     name,
