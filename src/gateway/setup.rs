@@ -6,7 +6,8 @@
 //! 1. There is one namespace, one datacenter and one process with actors. What is made
 //!    beside them is told back as long as the gateway lives, and changes nothing: actors
 //!    are in the one namespace only.
-//! 2. A pool is known when the gateway was opened with it or a tool has set it up.
+//! 2. A pool is known when the gateway was opened with it, a tool has set it up, or it is
+//!    the usual one. This process is in the one that the gateway was opened with.
 //! 3. Who makes things takes memory for [`MOST`] of a kind at most.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,9 +40,6 @@ const MOST: usize = 256;
 
 /// The longest name of any of them, in bytes.
 const MAX_NAME: usize = 128;
-
-/// How many actors a process is said to have room for. Memory decides.
-const SLOTS: u32 = 100_000;
 
 /// The version that a process tells where its author gives none.
 const ENVOY_VERSION: u32 = 1;
@@ -106,7 +104,9 @@ impl Setup {
         now: i64,
     ) -> Result<Namespace, ManagerError> {
         let NamespaceRequest { name, display_name } = wanted;
-        check_name("name", &name)?;
+        if !is_name(&name) {
+            return Err(ManagerError::BadNamespace { reason: "invalid name".to_owned() });
+        }
         check_name("display_name", &display_name)?;
         let mut made = self.made.lock();
         if made.namespaces.contains_key(&name) {
@@ -122,9 +122,9 @@ impl Setup {
     fn set_pool(&self, pool: String, wanted: PoolRequest) -> Result<(), ManagerError> {
         check_name("pool", &pool)?;
         let places = wanted.datacenters;
-        check_room("datacenters", places.len())?;
-        for place in &places {
-            check_name("datacenter", place)?;
+        if let Some(place) = places.iter().find(|place| *place != ONLY) {
+            let name = place.chars().take(64).collect();
+            return Err(ManagerError::NoSuchDatacenter { name });
         }
         let mut made = self.made.lock();
         if !made.pools.contains_key(&pool) {
@@ -135,7 +135,13 @@ impl Setup {
     }
 }
 
-/// What every name of these has to be like (3).
+/// Whether a namespace may have this name.
+fn is_name(name: &str) -> bool {
+    let may = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(may)
+}
+
+/// What every other name of these has to be like (3).
 fn check_name(what: &str, name: &str) -> Result<(), ManagerError> {
     let reason = match name.len() {
         0 => format!("`{what}` is empty"),
@@ -197,7 +203,9 @@ async fn datacenters(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answer {
-    listed(&shared, query, "name")?;
+    // They are the same for all namespaces, known or not (O§1.1).
+    let query = ListQuery::parse(&query.unwrap_or_default(), Some("name"));
+    query.map_err(Failure::manager)?;
     let here = || shared.options.address.to_string();
     let host = text(&headers, header::HOST.as_str()).map_or_else(here, str::to_owned);
     let only = Datacenter { label: 1, name: ONLY.to_owned(), url: format!("http://{host}") };
@@ -232,29 +240,29 @@ async fn set_pool(
     Ok(json(manager::json(&EndpointConfigResponse { endpoint_config_changed: false })))
 }
 
-/// This process, in each of its pools.
+/// This process, in its pool (2).
 async fn envoys(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Answer {
     let query = listed(&shared, query, "name")?;
     let setup = &shared.setup;
-    let now = shared.clock().unix_ms();
-    let pools: Vec<String> = setup.made.lock().pools.keys().cloned().collect();
-    let wanted = |name: &String| query.pool.as_ref().is_none_or(|asked| asked == name);
-    let envoy = |pool_name: String| Envoy {
+    let pool = shared.options.pool.clone();
+    let running: usize = shared.host.busy_by_state().into_values().sum();
+    let envoy = Envoy {
         envoy_key: setup.envoy_key.clone(),
         namespace_id: shared.options.namespace.clone(),
         datacenter: ONLY.to_owned(),
-        pool_name,
+        pool_name: pool.clone(),
         version: ENVOY_VERSION,
-        slots: SLOTS,
+        slots: u32::try_from(running).unwrap_or(u32::MAX),
         create_ts: setup.opened_at,
         stop_ts: None,
-        last_ping_ts: now,
+        last_ping_ts: shared.clock().unix_ms(),
         last_connected_ts: Some(setup.opened_at),
         last_rtt: 0,
         runtime_version: super::VERSION.to_owned(),
     };
-    let all = pools.into_iter().filter(wanted).map(|pool| (pool.clone(), envoy(pool)));
-    let (envoys, pagination) = page(&query, all);
+    let wanted = query.pool.as_ref().is_none_or(|asked| *asked == pool);
+    let all = wanted.then_some((pool, envoy));
+    let (envoys, pagination) = page(&query, all.into_iter());
     Ok(json(manager::json(&EnvoysResponse { envoys, pagination })))
 }
 

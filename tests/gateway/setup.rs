@@ -54,7 +54,7 @@ async fn a_namespace_is_made_once_and_has_no_actors() {
     let pagination = json!({ "cursor": null });
     assert_eq!(all, json!({ "namespaces": [default, other], "pagination": pagination }));
     assert_eq!(one["namespaces"], json!([other]));
-    told(&front, "GET", "/datacenters?namespace=other", &Value::Null).await;
+    told(&front, "GET", "/envoys?namespace=other", &Value::Null).await;
     let actors = "/actors?name=counter&namespace=other";
     let refusal = refused(&front, "GET", actors, &Value::Null).await;
     assert_eq!(refusal.0, "namespace.not_found");
@@ -105,7 +105,7 @@ async fn a_pool_is_set_up_in_both_forms_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn this_process_is_the_one_that_runs_actors_in_every_pool_that_there_is() {
+async fn this_process_runs_the_actors_of_the_pool_that_it_was_opened_with() {
     let options = GatewayOptions { pool: "mine".into(), ..GatewayOptions::default() };
     let front = Front::with(options).await;
 
@@ -119,7 +119,7 @@ async fn this_process_is_the_one_that_runs_actors_in_every_pool_that_there_is() 
     let expected = json!({
         "envoys": [{
             "envoy_key": envoy["envoy_key"], "namespace_id": "default", "datacenter": "default",
-            "pool_name": "mine", "version": 1, "slots": 100_000, "create_ts": 1_000_000,
+            "pool_name": "mine", "version": 1, "slots": 0, "create_ts": 1_000_000,
             "stop_ts": null, "last_ping_ts": 1_000_000, "last_connected_ts": 1_000_000,
             "last_rtt": 0,
             "metadata": { "rivetkit": { "version": env!("CARGO_PKG_VERSION") } },
@@ -129,8 +129,11 @@ async fn this_process_is_the_one_that_runs_actors_in_every_pool_that_there_is() 
     assert_eq!(told_mine, expected);
     let pools = all["envoys"].as_array().expect("a list");
     let pools: Vec<_> = pools.iter().map(|envoy| envoy["pool_name"].as_str()).collect();
-    assert_eq!(pools, [Some("default"), Some("mine")]);
+    assert_eq!(pools, [Some("mine")]);
     assert_eq!(unknown["envoys"], json!([]));
+    front.place.running("a").await;
+    let busy = told(&front, "GET", uri, &Value::Null).await;
+    assert_eq!(busy["envoys"][0]["slots"], 1);
 }
 
 #[tokio::test]
@@ -161,22 +164,24 @@ async fn what_cannot_be_read_is_refused_with_a_reason() {
     let normal = json!({ "datacenters": { "default": { "normal": {} } } });
     let unknown = json!({ "datacenters": {}, "x": 1 });
 
+    let elsewhere = json!({ "datacenters": { "mars": { "normal": {} } } });
     for (method, uri, body, code) in [
         ("POST", "/namespaces", json!({ "name": "a" }), "api.bad_request"),
         (
             "POST",
             "/namespaces",
-            json!({ "name": "", "display_name": "a" }),
-            "validation.invalid_input",
+            json!({ "name": "a b", "display_name": "a" }),
+            "namespace.failed_to_create",
         ),
         (
             "POST",
             "/namespaces",
-            json!({ "name": long, "display_name": "a" }),
+            json!({ "name": "a", "display_name": long }),
             "validation.invalid_input",
         ),
         ("PUT", "/runner-configs/a?namespace=none", normal, "namespace.not_found"),
         ("PUT", "/runner-configs/a", unknown, "api.bad_request"),
+        ("PUT", "/runner-configs/a", elsewhere, "datacenter.not_found"),
         ("PUT", "/runner-configs/a", json!([]), "api.bad_request"),
         ("GET", "/envoys?namespace=none", Value::Null, "namespace.not_found"),
         ("GET", "/envoys?x=1", Value::Null, "api.bad_request"),

@@ -66,6 +66,18 @@ pub enum ManagerError {
         /// Its name.
         name: String,
     },
+    /// A pool is to run actors where nothing is.
+    #[error("there is no datacenter `{name}`")]
+    NoSuchDatacenter {
+        /// Its name.
+        name: String,
+    },
+    /// A namespace is to be made that there cannot be.
+    #[error("the namespace cannot be made: {reason}")]
+    BadNamespace {
+        /// Why.
+        reason: String,
+    },
     /// An actor is to run in a pool that nobody has set up.
     #[error("nothing runs actors of the pool `{pool_name}` in the namespace `{namespace}`")]
     NoSuchPool {
@@ -110,6 +122,8 @@ impl Coded for ManagerError {
             Self::DuplicateKey { .. } => ("actor", "duplicate_key"),
             Self::NoSuchValue { .. } => ("actor", "kv_key_not_found"),
             Self::NoSuchNamespace { .. } => ("namespace", "not_found"),
+            Self::NoSuchDatacenter { .. } => ("datacenter", "not_found"),
+            Self::BadNamespace { .. } => ("namespace", "failed_to_create"),
             Self::NoSuchPool { .. } => ("actor", "no_runner_config_configured"),
             Self::DuplicateNamespace { .. } => ("namespace", "name_not_unique"),
         };
@@ -118,9 +132,9 @@ impl Coded for ManagerError {
 
     fn metadata(&self) -> Option<Value> {
         Some(match self {
-            Self::BadRequest { reason } | Self::InvalidInput { reason } => {
-                json!({ "reason": reason })
-            }
+            Self::BadRequest { reason }
+            | Self::InvalidInput { reason }
+            | Self::BadNamespace { reason } => json!({ "reason": reason }),
             Self::NotFound { path } => json!({ "path": path }),
             Self::KeyTooLarge(argument) => argument.metadata()?,
             Self::InputTooLarge { size, limit } => json!({ "size": size, "limit": limit }),
@@ -128,9 +142,9 @@ impl Coded for ManagerError {
                 json!({ "key": key, "existing_actor_id": existing_actor_id })
             }
             Self::NoSuchValue { key } => json!({ "key": key }),
-            Self::NoSuchNamespace { name } | Self::DuplicateNamespace { name } => {
-                json!({ "name": name })
-            }
+            Self::NoSuchNamespace { name }
+            | Self::NoSuchDatacenter { name }
+            | Self::DuplicateNamespace { name } => json!({ "name": name }),
             Self::NoSuchPool { namespace, pool_name } => {
                 json!({ "namespace": namespace, "pool_name": pool_name })
             }

@@ -85,7 +85,7 @@ pub struct Envoy {
     pub pool_name: String,
     /// The version of what it runs.
     pub version: u32,
-    /// How many actors it has room for.
+    /// How many actors it runs.
     pub slots: u32,
     /// When it appeared.
     pub create_ts: i64,
