@@ -70,6 +70,12 @@ export declare class ActorContext {
   decodeInspectorRequest(bytes: Uint8Array, advertisedVersion: number): Buffer
   /** See the function of this name. */
   encodeInspectorResponse(bytes: Uint8Array, targetVersion: number): Buffer
+  /**
+   * Has the actor woken at a moment, beside all that its schedules and its `run` want;
+   * nothing for never. Throws where it is no number. It has come when the moment passes
+   * while the actor is awake.
+   */
+  setAlarm(at?: number | undefined | null): void
 }
 
 /** Says once that nobody waits for something any more. */
@@ -834,7 +840,11 @@ export declare function scheduleEvents(schedule: Schedule, id: string | undefine
  */
 export declare function scheduleOnce(schedule: Schedule, when: number, isDelay: boolean, action: string, args: Uint8Array, options: JsOneShotOptions | undefined | null, ticket: number): void
 
-/** The parts of a message of a client, from the arguments of the call as which it came. */
+/**
+ * The parts of a message of a client, from the arguments of the call as which it came. Throws
+ * `queue.option_not_supported` of what the contract's queues cannot do: nothing that a client
+ * asks for is left out without a word.
+ */
 export declare function sendParts(args: Uint8Array): JsSendParts
 
 /**

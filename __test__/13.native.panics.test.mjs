@@ -75,6 +75,7 @@ describe("a panic", () => {
       broadcast: ["x", none],
       queueHibernationRemoval: ["x"],
       sameActorInstance: [context],
+      setAlarm: [1],
       decodeInspectorRequest: [none, 6],
       encodeInspectorResponse: [none, 6],
     };

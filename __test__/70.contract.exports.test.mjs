@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import * as native from "greenroom/native";
 
 import { bridged } from "./support/bridge.mjs";
-import { actor, awake, bytes, none, numbers, opened, text, until } from "./support/native.mjs";
+import { actor, awake, bytes, none, numbers, opened, text } from "./support/native.mjs";
 
 const { OutboundCall, WorkflowSpan, WorkflowStepSpan } = native;
 
@@ -142,24 +142,5 @@ describe("the socket of an actor's runtime", () => {
       asking.context.provisionActorRuntimeSocket(),
       bridged("actor_runtime_socket", "unsupported", more),
     );
-  });
-});
-
-describe("setAlarm", () => {
-  it("has a run that ended begin again, and is cleared by nothing", async (t) => {
-    let runs = 0;
-    const run = async () => {
-      runs += 1;
-      return true;
-    };
-    const host = await opened(t, { counter: numbers({}, {}, { run }) });
-    const { context } = await awake(host, actor("counter", "a"));
-    await until(() => !context.runHandlerActive());
-
-    context.setAlarm(Date.now() + 3_600_000);
-    context.setAlarm(null);
-    context.setAlarm(Date.now());
-
-    await until(() => runs === 2, "the second run");
   });
 });

@@ -82,7 +82,8 @@ export async function still(t, types) {
   for (const [name, factory] of Object.entries(types)) host.register(name, factory);
   const stands = new Still(trial, host);
   t.after(async () => {
-    const ended = host.shutdown(200);
+    // A test may have put another one in its place.
+    const ended = stands.host.shutdown(200);
     for (let n = 0; n < 10; n += 1) await stands.pass(100);
     await ended;
     trial.close();

@@ -280,6 +280,12 @@ impl ActorContext {
         ActorSchedule::new(Arc::clone(&self.0))
     }
 
+    /// Has the actor woken at `at`, in milliseconds since the Unix epoch, beside all that its
+    /// schedules want; `None` for never. A moment that passes while it is awake has come.
+    pub fn set_alarm(&self, at: Option<i64>) {
+        self.0.set_alarm(at);
+    }
+
     /// The moment at which the actor must be awake again, in milliseconds since the
     /// Unix epoch; it may have passed.
     pub fn next_alarm(&self) -> Option<i64> {

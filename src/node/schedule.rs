@@ -14,11 +14,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use napi::Env;
 use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 use serde_json::{Value, json};
 
 use super::context::{ActorContext, settle_with};
+use super::error::thrown;
 use super::guard::trip;
 use super::hub::Hub;
 use super::kv::packed;
@@ -228,6 +230,20 @@ pub fn dead_retry(schedule: &Schedule, id: String, ticket: f64) {
 pub fn dead_delete(schedule: &Schedule, id: String, ticket: f64) {
     trip();
     schedule.settle_found(ticket, schedule.inner.dead_delete(&id));
+}
+
+#[napi]
+impl ActorContext {
+    /// Has the actor woken at a moment, beside all that its schedules and its `run` want;
+    /// nothing for never. Throws where it is no number. It has come when the moment passes
+    /// while the actor is awake.
+    #[napi(catch_unwind)]
+    pub fn set_alarm(&self, env: &Env, at: Option<f64>) -> napi::Result<()> {
+        trip();
+        let at = at.map(limits::at).transpose().map_err(|error| thrown(env, error))?;
+        self.inner.set_alarm(at);
+        Ok(())
+    }
 }
 
 /// Sets or clears the moment at which `run` is to be active again, and settles `ticket`

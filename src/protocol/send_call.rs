@@ -18,6 +18,8 @@ pub struct SendCall {
     pub wait: bool,
     /// For how long, in milliseconds; `None` for no limit.
     pub timeout_ms: Option<u64>,
+    /// How it is kept.
+    pub policy: SendPolicy,
 }
 
 impl QueueSendRequest {
@@ -55,13 +57,18 @@ impl SendCall {
     /// [`ProtocolError::NotCbor`] and [`ProtocolError::Field`] of anything else.
     pub fn read(args: Bytes) -> Result<Self, ProtocolError> {
         let [queue, body, policy] = Item::message(args)?.items(["queue", "body", "policy"])?;
-        let [wait, timeout] = policy.fields(["wait", "timeoutMs"])?;
+        let [wait, timeout, dedupe_key, delay] =
+            policy.fields(["wait", "timeoutMs", "dedupeKey", "delayMs"])?;
         let timeout = timeout.required()?;
         Ok(Self {
             queue: queue.text()?,
             body: body.payload()?,
             wait: wait.required()?.flag()?,
             timeout_ms: if timeout.is_negative()? { None } else { Some(timeout.milliseconds()?) },
+            policy: SendPolicy {
+                dedupe_key: dedupe_key.optional().map(|key| key.text()).transpose()?,
+                delay_ms: delay.optional().map(|delay| delay.milliseconds()).transpose()?,
+            },
         })
     }
 }
@@ -88,6 +95,7 @@ mod tests {
             assert_eq!(call.queue, "jobs");
             assert_eq!(call.body, sent.body);
             assert_eq!((call.wait, call.timeout_ms), (wait.unwrap_or(false), timeout_ms));
+            assert_eq!(call.policy, sent.policy);
         }
     }
 

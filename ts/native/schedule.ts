@@ -25,7 +25,6 @@ import {
 } from "../../index.js";
 import { unpack } from "./kv.js";
 import { bagOf, belongsTo, wrote } from "./owner.js";
-import { logRejected } from "./settle.js";
 
 /** Why a schedule has an action run. */
 export interface FireInfo {
@@ -99,8 +98,6 @@ declare module "../../index.js" {
   interface ActorContext {
     /** Sets or clears the moment at which `run` is to be active again, in milliseconds since the epoch. */
     setRunWakeAt(at?: number | null): Promise<void>;
-    /** As {@link setRunWakeAt}, where nobody waits; what fails is logged. */
-    setAlarm(at?: number | null): void;
   }
 
   interface Schedule {
@@ -246,11 +243,6 @@ if (!Object.hasOwn(Schedule.prototype, "cronSet")) {
   };
   ActorContext.prototype.setRunWakeAt = async function setRunWakeAt(at?: number | null) {
     await change(this, (ticket) => setRunWake(this, at, ticket));
-  };
-  // One alarm for both: who asks for it by the earlier name has `run` go on, too.
-  ActorContext.prototype.setAlarm = function setAlarm(at?: number | null) {
-    const bag = bagOf(this);
-    this.setRunWakeAt(at).catch((thrown) => logRejected(bag, thrown));
   };
 }
 

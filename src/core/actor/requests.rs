@@ -339,6 +339,7 @@ impl Actor {
                 });
                 machine.run.stop();
                 machine.stop_queue(self.moment(now));
+                machine.alarm.own_has_come(self.unix_ms());
                 machine.later.schedules.suspend();
                 note_run(machine);
                 machine.deliver(ActorEvent::Abort(reason));

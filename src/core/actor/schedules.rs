@@ -60,7 +60,7 @@ impl Machine {
     /// The moment at which the actor must be awake again, in milliseconds since the
     /// Unix epoch; it may have passed.
     pub(super) fn next_alarm(&self) -> Option<i64> {
-        self.alarm.queue_or(self.schedule_alarm())
+        self.alarm.or(self.schedule_alarm())
     }
 
     /// What the directory is to say for the schedules.
@@ -168,6 +168,23 @@ impl Actor {
             return Err(error);
         }
         Ok(read(&machine.later.schedules)?)
+    }
+
+    /// Has the author's side woken at a moment of its own, beside all else; `None` for never.
+    /// The next commit carries it, which is asked for here.
+    pub(crate) fn set_alarm(self: &Arc<Self>, at: Option<i64>) {
+        self.step(|machine, _| {
+            machine.alarm.set_own(at);
+            machine.alarm.set_schedules(machine.schedule_alarm());
+            // Before the first commit there is nothing to wake, and the last one has begun.
+            if machine.state.initialized && machine.may_save() && machine.alarm.is_changed() {
+                // No commit begins without a row: this one changes nothing.
+                machine.write_own_rows(Rows {
+                    ops: vec![RowOp::PutInitialized(true)],
+                    in_memory: true,
+                });
+            }
+        });
     }
 
     /// See [`Machine::next_alarm`].

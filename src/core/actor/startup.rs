@@ -95,6 +95,8 @@ impl Actor {
             let mut ops = machine.install_queue(record.queue, self.moment(now));
             ops.extend(self.install_schedules(machine, record.schedules));
             self.install_connections(machine, connections);
+            machine.alarm.set_schedules(machine.schedule_alarm());
+            machine.alarm.find_own(self.unix_ms());
             // Only now: the commit tells the directory when both must be woken.
             if !ops.is_empty() {
                 machine.write_own_rows(Rows { ops, in_memory: true });

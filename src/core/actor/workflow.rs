@@ -7,6 +7,8 @@
 //!    on its way: so whatever the author's side has to save goes with the rows.
 //! 3. A snapshot that is outdated when it comes is asked for again, for the same flush.
 //! 4. Each is answered exactly once: at the latest when nothing is saved any more.
+//! 5. An actor whose workflow has flushed comes back after a crash with nobody calling: what
+//!    the workflow was to do next may not have been said yet.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -135,6 +137,8 @@ impl Actor {
             return false;
         }
         machine.set_flush_stage(Stage::Commits);
+        // With the rows, so that no crash comes between (invariant 5).
+        machine.alarm.hand_out(self.unix_ms());
         let number = machine.begin_commit(deltas, rows.into_ops(), SaveOf::Pulled(revision));
         let actor = Arc::clone(self);
         let ended = Reply::new(move |result| {
