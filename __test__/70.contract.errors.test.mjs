@@ -170,6 +170,35 @@ function without(body) {
   return metadata === undefined || metadata === null ? rest : body;
 }
 
+describe("a message of a client", () => {
+  it("is refused where it asks for what the contract's queues cannot do", async (t) => {
+    const sent = [];
+    const onQueueSend = async (_, { name, wait }) => {
+      sent.push([name, wait]);
+      return { status: "completed" };
+    };
+    const host = await opened(t, { counter: typed({ onQueueSend }) });
+    const { host: address, port } = await host.listen({ host: "127.0.0.1", port: 0 });
+    await awake(host, target);
+    const query = "rvt-namespace=default&rvt-method=get&rvt-key=a";
+    const url = `http://${address}:${port}/gateway/counter/queue/jobs?${query}`;
+    const send = async (message) => {
+      const response = await fetch(url, { method: "POST", body: JSON.stringify(message) });
+      return response.json();
+    };
+
+    for (const [message, option] of [
+      [{ body: 1, dedupeKey: "a" }, "dedupeKey"],
+      [{ body: 1, delay: 5 }, "delay"],
+    ]) {
+      const { group, code, metadata } = await send(message);
+      assert.deepEqual([group, code, metadata], ["queue", "option_not_supported", { option }]);
+    }
+    assert.deepEqual(await send({ body: 1, delay: 0 }), { status: "completed" });
+    assert.deepEqual(sent, [["jobs", false]]);
+  });
+});
+
 describe("work that is registered after the end", () => {
   it("is accepted and forgotten", async (t) => {
     const host = await opened(t, { counter: typed() });
