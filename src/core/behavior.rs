@@ -169,21 +169,6 @@ pub enum StateDelta {
 }
 
 impl StateDelta {
-    /// How many bytes of state it stores.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::ActorState(state) | Self::ConnectionState { state, .. } => state.len(),
-            Self::ConnectionRemoved { .. } => 0,
-        }
-    }
-
-    /// Whether it stores none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl StateDelta {
     /// The bytes of its payload; a removal has none.
     pub const fn payload_len(&self) -> usize {
         match self {

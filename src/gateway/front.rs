@@ -142,7 +142,7 @@ async fn answer(shared: &Arc<Shared>, request: Request, next: Next, ray_id: &str
             return Ok(authors(file));
         }
         if let Some(application) = &options.application
-            && !manager::has(request.uri().path())
+            && !manager::has(shared, request.uri().path())
         {
             let answered = application::answer(shared, application, request, ray_id).await;
             return answered.map(authors).map_err(Failure::gateway);
@@ -160,7 +160,9 @@ async fn answer(shared: &Arc<Shared>, request: Request, next: Next, ray_id: &str
     }
     match target {
         Some(target) => actor::answer(shared, target, request, ray_id).await,
-        None if shared.is_unguarded() && manager::manages(request.method(), request.uri()) => {
+        None if shared.is_unguarded()
+            && manager::manages(shared, request.method(), request.uri()) =>
+        {
             Err(Failure::gateway(ManagerError::Unauthorized))
         }
         None => Ok(next.run(request).await),

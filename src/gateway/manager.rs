@@ -43,8 +43,9 @@ const INSPECTOR_TOKEN: [u8; 1] = [3];
 const ATTEMPTS: usize = 8;
 
 /// The routes of the manager.
-pub(super) fn routes() -> Router<Arc<Shared>> {
-    Router::new()
+pub(super) fn routes(shared: &Shared) -> Router<Arc<Shared>> {
+    let tools = if shared.setup.is_some() { setup::routes() } else { Router::new() };
+    tools
         .route("/health", get(health))
         .route("/metadata", get(metadata))
         .route("/metrics", get(metrics::metrics))
@@ -53,21 +54,20 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/actors/{id}", delete(destroy))
         .route("/actors/{id}/sleep", post(sleep))
         .route("/actors/{id}/kv/keys/{key}", get(value))
-        .merge(setup::routes())
         .fallback(nothing_there)
         .method_not_allowed_fallback(nothing_there)
 }
 
 /// Whether a path is one of its own.
-pub(super) fn has(path: &str) -> bool {
+pub(super) fn has(shared: &Shared, path: &str) -> bool {
     matches!(path, "/health" | "/metadata" | "/metrics" | "/actors")
         || path.starts_with("/actors/")
-        || setup::has(path)
+        || (shared.setup.is_some() && setup::has(path))
 }
 
 /// Whether a call is for those who manage actors, rather than for their clients, who find
 /// and make them (§6.3).
-pub(super) fn manages(method: &Method, uri: &Uri) -> bool {
+pub(super) fn manages(shared: &Shared, method: &Method, uri: &Uri) -> bool {
     let finds = || {
         let query = ActorsQuery::parse(uri.query().unwrap_or_default());
         query.is_ok_and(|query| !matches!(query.wanted, Wanted::Name { .. }))
@@ -76,7 +76,7 @@ pub(super) fn manages(method: &Method, uri: &Uri) -> bool {
         (_, "/health" | "/metadata") => false,
         (&Method::GET, "/actors") => !finds(),
         (&Method::PUT | &Method::POST, "/actors") => false,
-        (_, path) => has(path),
+        (_, path) => has(shared, path),
     }
 }
 
@@ -223,9 +223,9 @@ async fn create_request(
     match read.map_err(Failure::manager)? {
         Read::Whole(bytes) => {
             let wanted = CreateRequest::decode(&bytes).map_err(Failure::manager)?;
-            if let Some(pool) = &wanted.runner_name_selector {
+            if let (Some(pool), Some(setup)) = (&wanted.runner_name_selector, &shared.setup) {
                 let namespace = &shared.options.namespace;
-                shared.setup.check_pool(namespace, pool).map_err(Failure::manager)?;
+                setup.check_pool(namespace, pool).map_err(Failure::manager)?;
             }
             Ok(wanted)
         }

@@ -114,8 +114,8 @@ struct Shared {
     calls: Arc<AtomicUsize>,
     /// Whether it is known who can reach it.
     has_listener: bool,
-    /// What tools have made.
-    setup: setup::Setup,
+    /// What tools have made, where they are served.
+    setup: Option<setup::Setup>,
 }
 
 impl Shared {
@@ -123,7 +123,8 @@ impl Shared {
         let sockets = Arc::new(Semaphore::new(options.bounds.sockets));
         let (addresses, calls) = (Addresses::default(), Arc::default());
         let (ids, now) = (host.runtime().ids(), host.runtime().clock().unix_ms());
-        let setup = setup::Setup::new(&options.namespace, &options.pool, ids, now);
+        let pool = options.pool.as_deref();
+        let setup = pool.map(|pool| setup::Setup::new(&options.namespace, pool, ids, now));
         Self { host, options, sockets, addresses, calls, has_listener, setup }
     }
 

@@ -32,8 +32,9 @@ pub struct GatewayOptions {
     pub hosts: Vec<String>,
     /// The only namespace that there is.
     pub namespace: String,
-    /// The pool that actors are in beside the usual one.
-    pub pool: String,
+    /// The pool that actors are in beside the usual one, for tools that set up an endpoint.
+    /// Without it they are not served, and pools mean nothing.
+    pub pool: Option<String>,
     /// A folder whose files are served before anything else, to everybody whose requests
     /// are answered at all.
     pub public_dir: Option<PathBuf>,
@@ -60,7 +61,7 @@ impl Default for GatewayOptions {
             pages_of_this_machine: false,
             hosts: Vec::new(),
             namespace: "default".to_owned(),
-            pool: "default".to_owned(),
+            pool: None,
             public_dir: None,
             application: None,
             application_only: false,

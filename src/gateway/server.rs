@@ -205,7 +205,7 @@ impl Gateway {
 }
 
 fn router(shared: &Arc<Shared>) -> Router {
-    manager::routes()
+    manager::routes(shared)
         .layer(middleware::from_fn_with_state(Arc::clone(shared), front::front))
         .with_state(Arc::clone(shared))
 }

@@ -8,7 +8,9 @@
 //!    are in the one namespace only.
 //! 2. A pool is known when the gateway was opened with it, a tool has set it up, or it is
 //!    the usual one. This process is in the one that the gateway was opened with.
-//! 3. Who makes things takes memory for [`MOST`] of a kind at most.
+//! 3. Nobody is answered where the gateway was opened without a pool: an author's application
+//!    has these paths for itself then.
+//! 4. Who makes things takes memory for [`MOST`] of a kind at most.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -141,7 +143,7 @@ fn is_name(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(may)
 }
 
-/// What every other name of these has to be like (3).
+/// What every other name of these has to be like (4).
 fn check_name(what: &str, name: &str) -> Result<(), ManagerError> {
     let reason = match name.len() {
         0 => format!("`{what}` is empty"),
@@ -177,12 +179,10 @@ pub(super) fn has(path: &str) -> bool {
 }
 
 async fn namespaces(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Answer {
-    let query = listed(&shared, query, "name")?;
-    let all = shared.setup.made.lock().namespaces.clone();
-    let wanted = |name: &String| query.pool.as_ref().is_none_or(|asked| asked == name);
-    let all = all.into_iter().filter(|(name, _)| wanted(name));
-    let page = page(&query, all);
-    Ok(json(manager::json(&NamespacesResponse { namespaces: page.0, pagination: page.1 })))
+    let (setup, query) = listed(&shared, query, "name")?;
+    let (namespaces, pagination) =
+        page(&query, &setup.made.lock().namespaces, |_, one| one.clone());
+    Ok(json(manager::json(&NamespacesResponse { namespaces, pagination })))
 }
 
 async fn make_namespace(
@@ -190,10 +190,10 @@ async fn make_namespace(
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Answer {
-    checked(&shared, query)?;
+    let setup = checked(&shared, query)?;
     let wanted = NamespaceRequest::decode(&body(&shared, request).await?);
     let now = shared.clock().unix_ms();
-    let namespace = wanted.and_then(|wanted| shared.setup.make_namespace(wanted, now));
+    let namespace = wanted.and_then(|wanted| setup.make_namespace(wanted, now));
     let namespace = namespace.map_err(Failure::manager)?;
     Ok(json(manager::json(&NamespaceResponse { namespace })))
 }
@@ -214,13 +214,11 @@ async fn datacenters(
 }
 
 async fn pools(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Answer {
-    let query = listed(&shared, query, "runner_name")?;
-    let all = shared.setup.made.lock().pools.clone();
-    let wanted = |name: &String| query.pool.as_ref().is_none_or(|asked| asked == name);
-    let all = all.into_iter().filter(|(name, _)| wanted(name));
-    let named = all.map(|(name, places)| (name.clone(), (name, places.into_iter().collect())));
-    let (page, pagination) = page(&query, named);
-    let runner_configs = page.into_iter().collect();
+    let (setup, query) = listed(&shared, query, "runner_name")?;
+    let (pools, pagination) = page(&query, &setup.made.lock().pools, |name, places| {
+        (name.clone(), places.iter().cloned().collect())
+    });
+    let runner_configs = pools.into_iter().collect();
     Ok(json(manager::json(&RunnerConfigsResponse { runner_configs, pagination })))
 }
 
@@ -230,11 +228,11 @@ async fn set_pool(
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Answer {
-    checked(&shared, query)?;
+    let setup = checked(&shared, query)?;
     let bad = |reason| Failure::manager(ManagerError::BadRequest { reason });
     let Path(pool) = pool.map_err(|error| bad(error.body_text()))?;
     let wanted = PoolRequest::decode(&body(&shared, request).await?);
-    let set = wanted.and_then(|wanted| shared.setup.set_pool(pool, wanted));
+    let set = wanted.and_then(|wanted| setup.set_pool(pool, wanted));
     set.map_err(Failure::manager)?;
     // Actors run where they did before (1).
     Ok(json(manager::json(&EndpointConfigResponse { endpoint_config_changed: false })))
@@ -242,9 +240,8 @@ async fn set_pool(
 
 /// This process, in its pool (2).
 async fn envoys(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Answer {
-    let query = listed(&shared, query, "name")?;
-    let setup = &shared.setup;
-    let pool = shared.options.pool.clone();
+    let (setup, query) = listed(&shared, query, "name")?;
+    let pool = shared.options.pool.clone().unwrap_or_default();
     let running: usize = shared.host.busy_by_state().into_values().sum();
     let envoy = Envoy {
         envoy_key: setup.envoy_key.clone(),
@@ -260,41 +257,54 @@ async fn envoys(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) ->
         last_rtt: 0,
         runtime_version: super::VERSION.to_owned(),
     };
-    let wanted = query.pool.as_ref().is_none_or(|asked| *asked == pool);
-    let all = wanted.then_some((pool, envoy));
-    let (envoys, pagination) = page(&query, all.into_iter());
+    let all = BTreeMap::from([(pool, envoy)]);
+    let (envoys, pagination) = page(&query, &all, |_, envoy| envoy.clone());
     Ok(json(manager::json(&EnvoysResponse { envoys, pagination })))
 }
 
-/// The part of a list that was asked for, in the order of names. A page ends with a name.
-fn page<T>(query: &ListQuery, all: impl Iterator<Item = (String, T)>) -> (Vec<T>, Pagination) {
+/// What was asked for of a list, in the order of names. A page ends with a name.
+fn page<T, U>(
+    query: &ListQuery,
+    all: &BTreeMap<String, T>,
+    show: impl Fn(&String, &T) -> U,
+) -> (Vec<U>, Pagination) {
     let after = query.page.cursor.as_deref().unwrap_or_default();
-    let mut rest = all.skip_while(|(name, _)| !after.is_empty() && name.as_str() <= after);
+    let wanted = |name: &str| query.pool.as_ref().is_none_or(|asked| asked == name);
+    let mut rest = all.iter().filter(|(name, _)| wanted(name) && name.as_str() > after);
     let mut last = None;
     let mut page = Vec::new();
     for (name, one) in rest.by_ref().take(query.page.limit) {
-        last = Some(name);
-        page.push(one);
+        last = Some(name.clone());
+        page.push(show(name, one));
     }
     let cursor = last.filter(|_| rest.next().is_some());
     (page, Pagination { cursor })
 }
 
-/// Reads a query whose parameter `name` picks one of a list.
-fn listed(
-    shared: &Shared,
-    query: Option<String>,
-    name: &'static str,
-) -> Result<ListQuery, Failure> {
-    let query = ListQuery::parse(&query.unwrap_or_default(), Some(name));
-    let query = query.map_err(Failure::manager)?;
-    shared.setup.check_namespace(query.namespace.as_deref()).map_err(Failure::manager)?;
-    Ok(query)
+/// What tools have made. The routes are there only where they are served.
+fn setup_of(shared: &Shared) -> Result<&Setup, Failure> {
+    let nothing = || Failure::manager(ManagerError::NotFound { path: String::new() });
+    shared.setup.as_ref().ok_or_else(nothing)
 }
 
-fn checked(shared: &Shared, query: Option<String>) -> Result<(), Failure> {
+/// Reads a query whose parameter `name` picks one of a list.
+fn listed<'a>(
+    shared: &'a Shared,
+    query: Option<String>,
+    name: &'static str,
+) -> Result<(&'a Setup, ListQuery), Failure> {
+    let setup = setup_of(shared)?;
+    let query = ListQuery::parse(&query.unwrap_or_default(), Some(name));
+    let query = query.map_err(Failure::manager)?;
+    setup.check_namespace(query.namespace.as_deref()).map_err(Failure::manager)?;
+    Ok((setup, query))
+}
+
+fn checked(shared: &Shared, query: Option<String>) -> Result<&Setup, Failure> {
+    let setup = setup_of(shared)?;
     let query = NamespaceQuery::parse(&query.unwrap_or_default()).map_err(Failure::manager)?;
-    shared.setup.check_namespace(query.namespace.as_deref()).map_err(Failure::manager)
+    setup.check_namespace(query.namespace.as_deref()).map_err(Failure::manager)?;
+    Ok(setup)
 }
 
 async fn body(shared: &Shared, request: Request) -> Result<bytes::Bytes, Failure> {

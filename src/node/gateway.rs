@@ -60,7 +60,7 @@ pub(super) struct ListenArgs {
     token: Option<String>,
     /// The only namespace that there is.
     namespace: Option<String>,
-    /// The pool that actors are in beside the usual one.
+    /// The pool that actors are in, for tools that set up an endpoint.
     pool: Option<String>,
     #[serde(default)]
     origins: Vec<String>,
@@ -106,7 +106,7 @@ impl ListenArgs {
         let usual = GatewayOptions::default();
         Ok(GatewayOptions {
             namespace: self.namespace.clone().unwrap_or(usual.namespace),
-            pool: self.pool.clone().unwrap_or(usual.pool),
+            pool: self.pool.clone(),
             address: SocketAddr::new(host, self.port),
             public_dir: self.public_dir.clone(),
             token,

@@ -6,6 +6,15 @@ use serde_json::{Value, json};
 use crate::client::Response;
 use crate::fixture::Front;
 
+fn options() -> GatewayOptions {
+    GatewayOptions { pool: Some("default".into()), ..GatewayOptions::default() }
+}
+
+/// A gateway that answers tools.
+async fn serving() -> Front {
+    Front::with(options()).await
+}
+
 /// The ids of these answers are long, and made anew for each request.
 async fn ask(front: &Front, method: &str, uri: &str, body: &Value) -> Response {
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
@@ -31,7 +40,7 @@ async fn refused(front: &Front, method: &str, uri: &str, body: &Value) -> (Strin
 
 #[tokio::test]
 async fn a_namespace_is_made_once_and_has_no_actors() {
-    let front = Front::new().await;
+    let front = serving().await;
     let wanted = json!({ "name": "other", "display_name": "Other" });
 
     let made = told(&front, "POST", "/namespaces", &wanted).await;
@@ -62,7 +71,7 @@ async fn a_namespace_is_made_once_and_has_no_actors() {
 
 #[tokio::test]
 async fn there_is_one_datacenter_which_is_here() {
-    let front = Front::new().await;
+    let front = serving().await;
     let host = front.gateway.address().expect("it listens").to_string();
 
     let told = told(&front, "GET", "/datacenters?namespace=default", &Value::Null).await;
@@ -79,7 +88,7 @@ async fn there_is_one_datacenter_which_is_here() {
 
 #[tokio::test]
 async fn a_pool_is_set_up_in_both_forms_and_changes_nothing() {
-    let front = Front::new().await;
+    let front = serving().await;
     let normal = json!({ "datacenters": { "default": { "normal": {} } } });
     let serverless = json!({ "datacenters": { "default": {
         "serverless": { "url": "http://x", "headers": {}, "request_lifespan": 3_600,
@@ -106,7 +115,7 @@ async fn a_pool_is_set_up_in_both_forms_and_changes_nothing() {
 
 #[tokio::test]
 async fn this_process_runs_the_actors_of_the_pool_that_it_was_opened_with() {
-    let options = GatewayOptions { pool: "mine".into(), ..GatewayOptions::default() };
+    let options = GatewayOptions { pool: Some("mine".into()), ..GatewayOptions::default() };
     let front = Front::with(options).await;
 
     let uri = "/envoys?namespace=default&name=mine";
@@ -138,7 +147,7 @@ async fn this_process_runs_the_actors_of_the_pool_that_it_was_opened_with() {
 
 #[tokio::test]
 async fn an_actor_of_a_pool_that_nobody_set_up_is_not_made() {
-    let front = Front::new().await;
+    let front = serving().await;
     let wanted = json!({
         "name": "counter", "key": "a", "runner_name_selector": "mine", "crash_policy": "sleep",
     });
@@ -159,7 +168,7 @@ async fn an_actor_of_a_pool_that_nobody_set_up_is_not_made() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_refused_with_a_reason() {
-    let front = Front::new().await;
+    let front = serving().await;
     let long = "n".repeat(129);
     let normal = json!({ "datacenters": { "default": { "normal": {} } } });
     let unknown = json!({ "datacenters": {}, "x": 1 });
@@ -195,7 +204,7 @@ async fn what_cannot_be_read_is_refused_with_a_reason() {
 
 #[tokio::test]
 async fn a_list_comes_in_pages_and_grows_only_so_far() {
-    let front = Front::new().await;
+    let front = serving().await;
     for n in 0..255 {
         let wanted = json!({ "name": format!("n{n:03}"), "display_name": "x" });
         told(&front, "POST", "/namespaces", &wanted).await;
@@ -215,11 +224,25 @@ async fn a_list_comes_in_pages_and_grows_only_so_far() {
 #[tokio::test]
 async fn tools_need_the_token_that_a_gateway_has() {
     let token = greenroom::gateway::Token::new("t0k");
-    let front = Front::with(GatewayOptions { token, ..GatewayOptions::default() }).await;
+    let front = Front::with(GatewayOptions { token, ..options() }).await;
 
     for uri in ["/namespaces", "/datacenters", "/runner-configs", "/envoys"] {
         assert_eq!(front.ask("GET", uri, &[], b"").await.status, 401, "{uri}");
         let bearer = [("authorization", "Bearer t0k")];
         assert_eq!(front.ask("GET", uri, &bearer, b"").await.status, 200, "{uri}");
     }
+}
+
+#[tokio::test]
+async fn without_a_pool_nobody_sets_anything_up_and_pools_mean_nothing() {
+    let front = Front::new().await;
+
+    for uri in ["/namespaces", "/datacenters", "/runner-configs", "/envoys", "/runner-configs/x"] {
+        assert_eq!(front.ask("GET", uri, &[], b"").await.status, 404, "{uri}");
+    }
+    let wanted = json!({
+        "name": "counter", "key": "a", "runner_name_selector": "mine", "crash_policy": "sleep",
+    });
+    let made = told(&front, "PUT", "/actors?namespace=default", &wanted).await;
+    assert_eq!(made["created"], true);
 }

@@ -84,7 +84,7 @@ export interface ListenTarget {
   readonly token?: string | undefined;
   /** The only namespace that there is. Default `default`. */
   readonly namespace?: string;
-  /** The pool that clients may name beside `default`. */
+  /** The pool that clients may name beside `default`; with it tools are answered that set up an endpoint. */
   readonly pool?: string;
   readonly origins?: readonly string[];
   readonly hosts?: readonly string[];

@@ -166,7 +166,7 @@ impl TransactionOwner {
     ) -> Result<(CommitNumber, BoxFuture<'static, Result<()>>)> {
         self.transaction.check()?;
         for delta in &deltas {
-            if let Err(error) = self.transaction.count(1, delta.len()) {
+            if let Err(error) = self.transaction.count(1, delta.payload_len()) {
                 drop(self.roll_back());
                 return Err(error);
             }
