@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { newFolder, startApp } from "./support.mjs";
 
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
-const ENV = { _RIVET_TEST_INSPECTOR_TOKEN: "the token of the tests" };
+const ENV = { _RIVET_TEST_INSPECTOR_TOKEN: "token-of-the-tests" };
 const LIMIT_MS = 300_000;
 
 const without = (end) =>

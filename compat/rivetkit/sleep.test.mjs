@@ -101,16 +101,6 @@ describe("an actor", () => {
     await app.noted(key, "onSleep");
     await wakes(key, handle);
   });
-
-  it("is listed as asleep while it sleeps", async () => {
-    const { handle } = await awake("patient");
-    const id = await handle.resolve();
-    assert.equal((await app.listed(id)).sleep_ts, null);
-    await handle.rest();
-    await until(async () => (await app.listed(id)).sleep_ts !== null, "it is listed as asleep");
-    await handle.nothing();
-    await until(async () => (await app.listed(id)).sleep_ts === null, "it is listed as awake");
-  });
 });
 
 describe("a run handler", () => {
