@@ -56,7 +56,7 @@ const calls = actor({
 
 const slow = actor({
   state: { aborted: 0 },
-  options: { actionTimeout: 300 },
+  options: { actionTimeout: 1_000 },
   actions: {
     never(c) {
       c.abortSignal.addEventListener("abort", () => {

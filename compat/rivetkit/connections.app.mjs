@@ -9,7 +9,6 @@ const room = actor({
     if (params?.name === "eve")
       throw new UserError("not you", { code: "unwanted", metadata: { name: "eve" } });
     if (params?.name === "mallory") throw new Error("a secret");
-    if (params?.name === "slow") return new Promise((resolve) => setTimeout(resolve, 60_000));
     if (typeof c.request.url !== "string") throw new Error("no request");
   },
   createConnState: (_c, params) => ({ name: params?.name ?? "nobody", calls: 0 }),
@@ -49,7 +48,13 @@ const room = actor({
           .map((conn) => conn.disconnect()),
       ),
   },
+});
+
+/** Decides nothing in time. */
+const hesitant = actor({
+  onBeforeConnect: () => new Promise(() => {}),
   options: { onBeforeConnectTimeout: 300 },
+  actions: { nothing: () => {} },
 });
 
 const seat = actor({
@@ -91,4 +96,4 @@ const guarded = actor({
   },
 });
 
-export const actors = { room, seat, guarded };
+export const actors = { room, hesitant, seat, guarded };

@@ -74,10 +74,4 @@ const failsToStart = actor({
   actions: { get: (c) => c.state.starts },
 });
 
-const failsInVars = actor({
-  createVars: () => new Promise(() => {}),
-  options: { createVarsTimeout: 300 },
-  actions: { get: () => 1 },
-});
-
-export const actors = { mortal, ordered, failsToStart, failsInVars };
+export const actors = { mortal, ordered, failsToStart };

@@ -9,7 +9,7 @@ const rest = (c) => c.sleep();
 
 const idle = actor({
   ...noted,
-  options: { sleepTimeout: 250 },
+  options: { sleepTimeout: 600 },
   actions: {
     nothing: () => {},
     work: async (_c, ms) => {

@@ -32,20 +32,20 @@ describe("an actor", () => {
 
   it("stays awake while calls come", async () => {
     const { key, handle } = await awake("idle");
-    for (let index = 0; index < 15; index += 1) {
+    for (let index = 0; index < 20; index += 1) {
       await handle.nothing();
-      await delay(40);
+      await delay(60);
     }
     assert.deepEqual(await app.done(key), ["onWake"]);
   });
 
   it("stays awake while an action runs, or a connection is open", async () => {
     const { key, handle } = await awake("idle");
-    assert.equal(await handle.work(800), "worked");
+    assert.equal(await handle.work(1_200), "worked");
     assert.deepEqual(await app.done(key), ["onWake"]);
     const conn = handle.connect();
     await conn.nothing();
-    await delay(800);
+    await delay(1_200);
     assert.deepEqual(await app.done(key), ["onWake"]);
     await conn.dispose();
     await app.noted(key, "onSleep");
@@ -54,8 +54,8 @@ describe("an actor", () => {
   it("stays awake while keepAwake() holds it, which gives what it was given", async () => {
     const { key, handle } = await awake("idle");
     assert.equal(await handle.holdFor(10), "held");
-    await handle.hold(1_000);
-    await delay(700);
+    await handle.hold(2_000);
+    await delay(1_200);
     assert.deepEqual(await app.done(key), ["onWake"]);
     await app.noted(key, "onSleep");
   });
