@@ -8,24 +8,10 @@ import path from "node:path";
 import { describe, it } from "node:test";
 
 import { CancellationToken, CoreRegistry, NapiActorFactory } from "greenroom/native";
+import { freePort } from "../scripts/lib/ports.mjs";
 import { bridged } from "./support/bridge.mjs";
 import { call } from "./support/gateway.mjs";
 import { bytes, until } from "./support/native.mjs";
-
-/** A port that is free now, of those that no system gives to whoever asks for any. */
-async function freePort() {
-  for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
-    const server = createServer();
-    const isFree = await new Promise((resolve) => {
-      server.once("error", () => resolve(false));
-      server.listen(port, "127.0.0.1", () => resolve(true));
-    });
-    if (!isFree) continue;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-  }
-}
 
 /** A type of actors with one action, which answers 7. */
 const seven = (config) =>

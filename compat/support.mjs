@@ -7,12 +7,12 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 import { createClient } from "rivetkit/client";
+import { within } from "./waits.mjs";
 
-export const ENCODINGS = ["json", "cbor", "bare"];
+export { ENCODINGS, hears, plain, told, within } from "./waits.mjs";
 
 /** The server runs under the Node.js that the repository is tested with, the clients need a newer one. */
 const NODE = process.env.GREENROOM_NODE ?? process.execPath;
-const LIMIT_MS = 20_000;
 
 /** Starts the server, which wants a token where one is given; `close` ends it. */
 export async function startServer(...token) {
@@ -86,51 +86,4 @@ export async function cuttable(url) {
       server.close();
     },
   };
-}
-
-/** Rejects, saying what did not happen, after some seconds. */
-export async function within(promise, what) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`still not so: ${what}`)), LIMIT_MS);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** Resolves with the arguments when `on(listener)` calls its listener. */
-export const told = (on, what) =>
-  within(new Promise((resolve) => on((...args) => resolve(args))), what);
-
-/** Hears an event of a connection: `next()` is the next one that was not taken. */
-export function hears(conn, name = "said") {
-  const heard = [];
-  const waiting = [];
-  const off = conn.on(name, (...args) => {
-    const first = waiting.shift();
-    if (first) first(args);
-    else heard.push(args);
-  });
-  return {
-    off,
-    /** How many there are that nobody took. */
-    get left() {
-      return heard.length;
-    },
-    next() {
-      if (heard.length > 0) return Promise.resolve(heard.shift());
-      return within(new Promise((resolve) => waiting.push(resolve)), `an event ${name}`);
-    },
-  };
-}
-
-/** The same value with `Uint8Array` for every kind of view of bytes, which differ between encodings. */
-export function plain(value) {
-  if (value instanceof Uint8Array) return new Uint8Array(value);
-  if (Array.isArray(value)) return value.map(plain);
-  if (value?.constructor !== Object) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)]));
 }

@@ -8,15 +8,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { createClient } from "rivetkit/client";
+import { freePort } from "../../scripts/lib/ports.mjs";
+import { within } from "../waits.mjs";
 
-export const ENCODINGS = ["json", "cbor", "bare"];
+export { ENCODINGS, hears, plain, told, within } from "../waits.mjs";
 
 const APPS = process.env.RIVETKIT_APPS ?? fileURLToPath(new URL(".", import.meta.url));
 /** A second installation comes with an engine, which is slow to start. */
@@ -31,14 +32,6 @@ export const delay = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export async function newFolder() {
   const folder = await mkdtemp(path.join(tmpdir(), "greenroom-compat-"));
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
-}
-
-async function freePort() {
-  const server = createServer();
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Resolves with what `ask` gives once that is truthy; rejects, saying what is not so, after a while. */
@@ -56,19 +49,6 @@ export async function until(ask, what, limitMs = LIMIT_MS) {
     await delay(POLL_MS);
   }
   throw new Error(`still not so: ${what}`, { cause: last });
-}
-
-/** Rejects, saying what did not happen, after a while. */
-export async function within(promise, what, limitMs = LIMIT_MS) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`still not so: ${what}`)), limitMs);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Whether an application that serves actors listens there. */
@@ -121,13 +101,18 @@ export async function startApp(areas, folder, more = {}) {
     throw new Error(`the application ended with ${code ?? signal}`);
   });
   ended.catch(() => {});
-  await Promise.race([until(() => serves(url), "the application serves", START_MS), ended]);
   const kill = async () => {
     const engine = await engineOf(folder);
     child.kill("SIGKILL");
     await exit;
     if (engine) await killAndWait(engine);
   };
+  try {
+    await Promise.race([until(() => serves(url), "the application serves", START_MS), ended]);
+  } catch (error) {
+    await kill();
+    throw error;
+  }
   return {
     url,
     kill,
@@ -227,36 +212,3 @@ const count = (list, what) => list.filter((each) => each === what).length;
 
 /** A key that no test of any run has taken. */
 export const fresh = (name) => [name, crypto.randomUUID()];
-
-/** Resolves with the arguments when `on(listener)` calls its listener. */
-export const told = (on, what) =>
-  within(new Promise((resolve) => on((...args) => resolve(args))), what);
-
-/** Hears an event of a connection: `next()` is the next one that was not taken. */
-export function hears(conn, name) {
-  const heard = [];
-  const waiting = [];
-  const off = conn.on(name, (...args) => {
-    const first = waiting.shift();
-    if (first) first(args);
-    else heard.push(args);
-  });
-  return {
-    off,
-    get left() {
-      return heard.length;
-    },
-    next() {
-      if (heard.length > 0) return Promise.resolve(heard.shift());
-      return within(new Promise((resolve) => waiting.push(resolve)), `an event ${name}`);
-    },
-  };
-}
-
-/** The same value with `Uint8Array` for every kind of view of bytes, which differ between encodings. */
-export function plain(value) {
-  if (value instanceof Uint8Array) return new Uint8Array(value);
-  if (Array.isArray(value)) return value.map(plain);
-  if (value?.constructor !== Object) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)]));
-}
