@@ -304,8 +304,11 @@ export declare function cancel(host: number, ticket: number): void
 /** The caller of a call gave up. The function goes on, and is told. */
 export declare function cancelCall(actor: number, call: number): void
 
-/** Throws `inspector.unauthorized` unless `token` is the actor's. */
-export declare function checkInspectorToken(context: ActorContext, token?: string | undefined | null): void
+/**
+ * Throws `inspector.unauthorized` unless `token` is the actor's, or `instead` where there is
+ * one for all actors.
+ */
+export declare function checkInspectorToken(context: ActorContext, token?: string | undefined | null, instead?: string | undefined | null): void
 
 /**
  * The time of the place that an actor runs in, in milliseconds since the epoch; of

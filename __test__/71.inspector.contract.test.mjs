@@ -165,6 +165,33 @@ describe("dashboards in front of actors of the contract", () => {
     dashboard.end();
   });
 
+  it("lose no patch to a save that is due meanwhile, and no change to a patch", async (t) => {
+    const { url, token } = await listening(t, counter({}, { stateSaveIntervalMs: 1 }));
+    const dashboard = await openDashboard(url, "counter", ["a"], token);
+    await dashboard.heard("Init");
+
+    for (let round = 1; round <= 20; round += 1) {
+      const count = round * 100;
+      const changed = act(url, "add", [1]);
+      dashboard.say("PatchState", { state: { count } });
+      await act(url, "add", [1]);
+      await changed;
+      await dashboard.heard("StateUpdated", ({ state }) => state.count >= count);
+      const { state } = await dashboard.ask("State", { id: round }, "StateResponse");
+      assert.ok(state.count >= count && state.count <= count + 2, `${count}: ${state.count}`);
+      assert.equal(await act(url, "add", [0]), state.count);
+    }
+    dashboard.end();
+  });
+
+  it("see no tables where there is no file, and make none by looking", async (t) => {
+    const { url, token } = await listening(t, counter({}, { hasDatabase: true }));
+    const at = (path) => ask(url, "counter", ["a"], token, "GET", `database/${path}`);
+
+    assert.deepEqual(await at("schema"), [200, { schema: { tables: [] } }]);
+    assert.deepEqual(await at("rows?table=none"), [200, { rows: [] }]);
+  });
+
   it("see what a workflow did, and have it run again", async (t) => {
     const entries = [];
     const callbacks = {

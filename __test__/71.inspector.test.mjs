@@ -40,6 +40,7 @@ const library = actor({
   }),
   actions: {
     add: (c, title) => c.db.execute("INSERT INTO books (title) VALUES (?)", title),
+    run: (c, sql) => c.db.execute(sql),
   },
 });
 
@@ -94,14 +95,19 @@ describe("the inspector over HTTP", () => {
     assert.match(tokens[0], /^[\w-]{43}$/);
   });
 
-  it("accepts one token for all actors where the environment names it", async (t) => {
-    const { id, token } = await made("counter", ["env"]);
+  it("accepts one token for all actors where the environment names it as it begins to listen", async (t) => {
+    const { token } = await made("counter", ["env"]);
     process.env._RIVET_TEST_INSPECTOR_TOKEN = "for-all";
     t.after(() => delete process.env._RIVET_TEST_INSPECTOR_TOKEN);
+    const listener = await registry.listen({ port: 0 });
+    const id = await client.counter.getOrCreate(["env"]).resolve();
 
-    assert.equal(await tokenOf(url, id), "for-all");
-    assert.equal((await ask(url, "counter", ["env"], "for-all", "GET", "rpcs"))[0], 200);
-    assert.equal((await ask(url, "counter", ["env"], token, "GET", "rpcs"))[0], 401);
+    const rpcs = async (given) =>
+      (await ask(listener.url, "counter", ["env"], given, "GET", "rpcs"))[0];
+    assert.equal(await tokenOf(listener.url, id), "for-all");
+    assert.deepEqual([await rpcs("for-all"), await rpcs(token)], [200, 401]);
+    assert.equal((await ask(url, "counter", ["env"], token, "GET", "rpcs"))[0], 200);
+    await listener.close();
   });
 
   it("shows the state in the form of clients, and replaces it", async () => {
@@ -277,7 +283,29 @@ describe("the inspector over HTTP", () => {
       assert.equal((await execute(body))[0], 400);
     }
     assert.equal((await execute({ sql: "no sql" }))[0], 500);
+    for (const sql of ["BEGIN", "commit", "SAVEPOINT a"]) {
+      assert.deepEqual([(await execute({ sql }))[0], sql], [400, sql]);
+    }
     assert.equal((await at("GET", "database/rows?limit=1"))[0], 400);
+  });
+
+  it("waits with a statement for the end of a transaction that the author has begun by hand", async () => {
+    const { token } = await made("library", ["by hand"]);
+    const library = client.library.getOrCreate(["by hand"]);
+    const execute = (sql) =>
+      ask(url, "library", ["by hand"], token, "POST", "database/execute", { sql });
+    await library.run("BEGIN");
+
+    const inserted = execute("INSERT INTO books (title) VALUES ('theirs')");
+    // Behind it, through the same door.
+    await ask(url, "library", ["by hand"], token, "GET", "rpcs");
+    const added = library.add("ours");
+    await library.run("ROLLBACK");
+    await added;
+
+    assert.deepEqual(await inserted, [200, { rows: [] }]);
+    const [, { rows }] = await execute("SELECT title FROM books");
+    assert.deepEqual(rows, [{ title: "theirs" }]);
   });
 
   it("has no workflows, traces or other routes", async () => {

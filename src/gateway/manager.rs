@@ -297,7 +297,7 @@ async fn value(
     };
     let row = row(&shared, Address::Id(id)).await.map_err(Failure::manager)?;
     if raw == INSPECTOR_TOKEN {
-        let token = inspector::secret(&shared).accepted(id);
+        let token = inspector::accepted(&shared, id);
         let update_ts = row.created_at_ms;
         let value = Some(token.into());
         return Ok(json(manager::json(&KvValueResponse { update_ts, value })));

@@ -43,6 +43,8 @@ pub struct GatewayOptions {
     /// Whether there is nothing but files and the application: an author's own server, which
     /// anybody may call.
     pub application_only: bool,
+    /// A token that lets dashboards look into any actor, in the place of each one's own.
+    pub inspector_token: Option<String>,
     /// Whether the author's side answers requests of dashboards itself, those for files left out.
     pub inspects_in_runtime: bool,
     /// How much of an error clients read.
@@ -65,6 +67,7 @@ impl Default for GatewayOptions {
             public_dir: None,
             application: None,
             application_only: false,
+            inspector_token: None,
             inspects_in_runtime: false,
             disclosure: Disclosure::Public,
             bounds: Bounds::default(),

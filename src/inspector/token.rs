@@ -15,9 +15,6 @@ use crate::ids::ActorId;
 /// How long the secret of a folder is, in bytes.
 pub const SECRET_LEN: usize = 32;
 
-/// The variable of the environment whose token is accepted in the place of every actor's.
-const TEST_TOKEN: &str = "_RIVET_TEST_INSPECTOR_TOKEN";
-
 /// What stands in front of the id, so that no other use of the secret gives a token.
 const PURPOSE: &[u8] = b"greenroom inspector ";
 
@@ -31,22 +28,29 @@ impl Secret {
         Self(bytes)
     }
 
-    /// Whether a dashboard that gives `token` may look into an actor.
+    /// Whether a dashboard that gives `token` may look into an actor; `instead` as in
+    /// [`Secret::accepted`].
     ///
     /// # Errors
     ///
     /// [`unauthorized`].
-    pub fn check(&self, actor: ActorId, token: Option<&str>) -> Result<(), Error> {
-        if token.is_some_and(|given| is_same(&self.accepted(actor), given)) {
+    pub fn check(
+        &self,
+        actor: ActorId,
+        token: Option<&str>,
+        instead: Option<&str>,
+    ) -> Result<(), Error> {
+        if token.is_some_and(|given| is_same(&self.accepted(actor, instead), given)) {
             return Ok(());
         }
         Err(unauthorized())
     }
 
-    /// The token that lets a dashboard look into an actor.
-    pub fn accepted(&self, actor: ActorId) -> String {
-        let instead = std::env::var(TEST_TOKEN).ok().filter(|token| !token.is_empty());
-        instead.unwrap_or_else(|| self.token(actor))
+    /// The token that lets a dashboard look into an actor: `instead`, if there is one for all
+    /// actors.
+    pub fn accepted(&self, actor: ActorId, instead: Option<&str>) -> String {
+        let instead = instead.filter(|token| !token.is_empty());
+        instead.map_or_else(|| self.token(actor), str::to_owned)
     }
 
     /// The actor's own: 43 characters that an URL may have.

@@ -67,6 +67,8 @@ pub(super) struct ListenArgs {
     /// Whether pages may call without a token that come from any server of this machine.
     #[serde(default)]
     pages_of_this_machine: bool,
+    /// A token for dashboards that is accepted for all actors.
+    inspector_token: Option<String>,
     /// Whether the author's side answers requests of dashboards itself.
     #[serde(default)]
     inspects_in_runtime: bool,
@@ -112,6 +114,7 @@ impl ListenArgs {
             token,
             origins: self.origins.clone(),
             pages_of_this_machine: self.pages_of_this_machine,
+            inspector_token: self.inspector_token.clone(),
             inspects_in_runtime: self.inspects_in_runtime,
             hosts: self.hosts.clone(),
             application_only: self.application_only,

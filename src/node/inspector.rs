@@ -58,16 +58,22 @@ pub fn encode_inspector_response(
     between(env, &bytes, version("targetVersion", target_version), downgrade_response)
 }
 
-/// Throws `inspector.unauthorized` unless `token` is the actor's.
+/// Throws `inspector.unauthorized` unless `token` is the actor's, or `instead` where there is
+/// one for all actors.
 #[napi(catch_unwind)]
 pub fn check_inspector_token(
     env: &Env,
     context: &ActorContext,
     token: Option<String>,
+    instead: Option<String>,
 ) -> napi::Result<()> {
     trip();
     let checked = match context.inner.folder_secret() {
-        Some(secret) => Secret::new(secret).check(context.inner.actor_id(), token.as_deref()),
+        Some(secret) => Secret::new(secret).check(
+            context.inner.actor_id(),
+            token.as_deref(),
+            instead.as_deref(),
+        ),
         None => Err(unauthorized()),
     };
     checked.map_err(|error| thrown(env, error))

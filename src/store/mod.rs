@@ -86,7 +86,7 @@ pub use self::sql::look;
 pub use self::sql::{
     AlsoCommitted, BeginOptions, Bindings, CommitEnd, Ending, SqlCursor, SqlDatabase, SqlError,
     SqlHost, SqlOutcome, SqlRan, SqlReply, SqlRows, SqlSession, SqlTransaction, SqlTurn, SqlValue,
-    SqlWay, SqlWork, TurnConnection, UserSql, ends_transaction, is_blank, touches_data,
+    SqlWay, SqlWork, TurnConnection, UserSql, controls, ends_transaction, is_blank, touches_data,
 };
 pub use self::stats::StoreStats;
 pub use self::target::Existing;

@@ -3,12 +3,14 @@
 use bytes::Bytes;
 use futures::StreamExt as _;
 use greenroom::inspector::{Secret, ToClient, ToServer, Version};
+use greenroom::protocol::Encoding;
 use greenroom::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::fixture::{Front, QUERY};
 use crate::place::{HERE, call, or_create, within};
 use crate::socket::Socket;
+use crate::sockets::refusal;
 
 /// How long nothing is told after something was.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -67,6 +69,17 @@ fn state(bytes: &'static [u8]) -> ToClient {
     ToClient::StateUpdated { state: Bytes::from_static(bytes) }
 }
 
+/// Lets pauses pass until `future` resolves.
+async fn while_time_passes<T>(front: &Front, future: impl Future<Output = T>) -> T {
+    let passing = async {
+        loop {
+            front.place.settle().await;
+            front.clock().advance(PAUSE);
+        }
+    };
+    tokio::select! { result = future => result, () = passing => unreachable!("it never ends") }
+}
+
 #[tokio::test]
 async fn a_change_is_told_at_once_and_the_next_one_after_a_pause() {
     let front = Front::new().await;
@@ -110,20 +123,104 @@ async fn a_patch_is_answered_with_the_state_and_a_state_that_is_the_same_is_not_
 }
 
 #[tokio::test]
-async fn for_one_that_does_not_read_nothing_new_is_looked_up() {
+async fn for_one_that_does_not_read_nothing_new_is_looked_up_and_then_it_reads_the_newest() {
     let front = Front::new().await;
-    let _dashboard = Dashboard::greeted(&front).await;
+    let mut dashboard = Dashboard::greeted(&front).await;
+    // Of a different kind each, and more than a socket takes.
+    let large = |n| [vec![0x5a, 0, 0x3f, 0xff, 0xfb], vec![n; 0x3f_fffb]].concat();
+    let before = front.script().count(ASKED);
 
-    for n in 0..40 {
-        // Of a different kind each, and more than a socket takes.
-        set(&front, [vec![0x5a, 0, 0x3f, 0xff, 0xfb], vec![n; 0x3f_fffb]].concat()).await;
+    for n in 1..=40 {
+        set(&front, large(n)).await;
         front.place.settle().await;
         front.clock().advance(PAUSE);
         front.place.settle().await;
     }
 
-    let asked = front.script().count(ASKED);
-    assert!(asked < 12, "{asked} looks for one that does not read");
+    let asked = front.script().count(ASKED) - before;
+    assert!((1..12).contains(&asked), "{asked} looks for one that does not read");
+    loop {
+        let ToClient::StateUpdated { state } = dashboard.next().await else { panic!("a state") };
+        if state[..] == large(40) {
+            break;
+        }
+        front.place.settle().await;
+        front.clock().advance(PAUSE);
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_looked_at_is_told_when_it_can_and_the_rest_meanwhile() {
+    let front = Front::new().await;
+    let mut dashboard = Dashboard::greeted(&front).await;
+    front.script().fail("look", Some(refusal()));
+
+    set(&front, vec![2]).await;
+    let _client = Socket::connected(&front, Encoding::Bare).await;
+    let told = while_time_passes(&front, dashboard.next()).await;
+    assert!(matches!(told, ToClient::ConnectionsUpdated { .. }), "{told:?}");
+    dashboard.tell(&ToServer::PatchState { state: Bytes::from_static(&[3]) }).await;
+    front.place.settle().await;
+
+    front.script().fail("look", None);
+    let told = while_time_passes(&front, async {
+        loop {
+            if let ToClient::StateUpdated { state } = dashboard.next().await {
+                return state;
+            }
+        }
+    });
+    assert_eq!(told.await[..], [3]);
+}
+
+#[tokio::test]
+async fn a_request_that_meets_the_end_of_a_generation_is_answered_by_the_next_one() {
+    let front = Front::new().await;
+    let bearer = format!("Bearer {}", token(&front).await);
+    front.script().hold("history");
+    let uri = format!("/gateway/counter/inspector/summary?{QUERY}&rvt-key=a");
+    let headers = [("authorization", bearer.as_str())];
+    let asked = front.ask("GET", &uri, &headers, b"");
+    let sleeping = async {
+        front.place.until(|| front.script().waiting("history") == 1).await;
+        let first = front.script().newest();
+        within(call(front.host(), or_create("a"), HERE, "sleep", vec![])).await.expect("it sleeps");
+        front.place.until(|| first.aborted()).await;
+        front.script().release("history");
+    };
+
+    let (response, ()) = tokio::join!(asked, sleeping);
+
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(response.json()["state"], 1);
+    assert_eq!(front.script().contexts().len(), 2);
+}
+
+#[tokio::test]
+async fn a_dashboard_that_meets_the_end_of_a_generation_is_told_that_and_nothing_worse() {
+    let front = Front::new().await;
+    let given = token(&front).await;
+    front.script().hold("history");
+    let mut dashboard = Dashboard::open(&front, &given).await;
+    front.place.until(|| front.script().waiting("history") == 1).await;
+
+    within(call(front.host(), or_create("a"), HERE, "sleep", vec![])).await.expect("it sleeps");
+    front.place.until(|| front.script().newest().aborted()).await;
+    front.script().release("history");
+
+    assert_eq!(dashboard.0.end().await, (1000, "actor.stopped".to_owned()));
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_long_is_named_as_that() {
+    let front = Front::new().await;
+    let bearer = format!("Bearer {}", token(&front).await);
+    let uri = format!("/gateway/counter/inspector/state?{QUERY}&rvt-key=a");
+    let body = vec![b' '; 20 * 1024 * 1024 + 1];
+
+    let response = front.ask("PATCH", &uri, &[("authorization", &bearer)], &body).await;
+
+    assert_eq!(response.fault(), (413, "guard.invalid_request_body".into()));
 }
 
 #[tokio::test]
@@ -149,11 +246,13 @@ async fn one_without_the_token_wakes_nobody() {
 #[tokio::test]
 async fn looking_keeps_nobody_awake_and_ends_with_the_generation() {
     let front = Front::new().await;
+    front.configure(|config| config.sleep_timeout = Duration::from_secs(5));
     let mut dashboard = Dashboard::greeted(&front).await;
     let actor = front.script().newest();
     assert_eq!(actor.glance().attached, 1);
 
-    within(call(front.host(), or_create("a"), HERE, "sleep", vec![])).await.expect("it sleeps");
+    front.place.settle().await;
+    front.clock().advance(Duration::from_secs(5));
 
     assert_eq!(dashboard.0.end().await, (1000, "actor.stopped".to_owned()));
     front.place.until(|| front.script().alive() == 0).await;

@@ -117,6 +117,9 @@ export class ActorBag {
     return this.#connections;
   }
 
+  /** A state that a dashboard puts in the place of the actor's, until it is stored. */
+  patched: Uint8Array | undefined;
+
   /** The encoded state as it was last saved or loaded; empty for none. */
   storedState(): Uint8Array {
     return native.storedState(this.actor) ?? this.context.state();

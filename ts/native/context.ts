@@ -19,6 +19,7 @@ import {
 import type { ActorBag } from "./bags.js";
 import { deltaOf, hasConnections, type StateDeltaPayload } from "./delta.js";
 import { toBridge } from "./errors.js";
+import { inspectorToken } from "./inspector-token.js";
 import { bagOf, belongsTo } from "./owner.js";
 import { logRejected, whenSettled } from "./settle.js";
 
@@ -167,7 +168,7 @@ const methods = {
     });
   },
   async verifyInspectorAuth(this: ActorContext, token?: string | null): Promise<void> {
-    native.checkInspectorToken(this, token);
+    native.checkInspectorToken(this, token, inspectorToken());
   },
   abortSignal(this: ActorContext): AbortSignal {
     // Not by `AbortSignal.any`: that keeps every signal that anybody listened to until the actor stops, also
@@ -187,6 +188,11 @@ const methods = {
 // Once, also where this module is loaded twice in one environment.
 if (!Object.hasOwn(ActorContext.prototype, "runtimeState")) {
   Object.assign(ActorContext.prototype, methods);
+  const stateNative = ActorContext.prototype.state;
+  ActorContext.prototype.state = function state(): Buffer {
+    const { patched } = bagOf(this);
+    return patched === undefined ? stateNative.call(this) : Buffer.from(patched);
+  };
   const kvNative = ActorContext.prototype.kv;
   ActorContext.prototype.kv = function kv(): native.Kv {
     return belongsTo(kvNative.call(this), bagOf(this));

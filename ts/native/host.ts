@@ -6,6 +6,7 @@ import type { ActorBag } from "./bags.js";
 import { fromRecord, unbridged } from "./errors.js";
 import { keep, type NapiActorFactory } from "./factory.js";
 import type { CallerKind } from "./hooks.js";
+import { inspectorToken } from "./inspector-token.js";
 import { onAbort, type Stop } from "./listen.js";
 import {
   cancellable,
@@ -282,7 +283,7 @@ export class HostHandle {
 
   /** Serves the actors, at an address of this machine or for another server, until {@link HostHandle.unlisten}. */
   listen(options: ListenTarget): Promise<Listening> {
-    return this.#manage("listen", options);
+    return this.#manage("listen", { inspectorToken: inspectorToken(), ...options });
   }
 
   /** Ends what `listen` began; requests may take `graceMs` milliseconds more. */

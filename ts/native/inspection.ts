@@ -2,11 +2,10 @@
  * What somebody who looks into an actor of the contract needs of its functions: it comes as a call under a name
  * that no action can have, one byte for what is wanted and the rest behind it.
  *
- * 1. Looking takes nothing away: what `serializeState` has let go of is given back.
- * 2. What changes messages and schedules from outside is committed with a turn of the author's, never in the
+ * 1. What changes messages and schedules from outside is committed with a turn of the author's, never in the
  *    middle of one.
- * 3. The layer above reads a state once in a generation. A state that is put in its place is read again, since
- *    what it keeps is forgotten.
+ * 2. The layer above reads a state once in a generation. A state that is put in its place is read again, since
+ *    what it keeps is forgotten in the step in which the commit begins: no save of the old one comes behind.
  */
 import type { ActionPayload } from "./actions.js";
 import { bytesOf } from "./delta.js";
@@ -35,7 +34,7 @@ export const Wanted = {
 
 const NOTHING = new Uint8Array(0);
 
-/** What the layer above keeps of a state that it has read (3). */
+/** What the layer above keeps of a state that it has read (2). */
 interface Kept {
   persistState?: { state?: unknown };
 }
@@ -63,9 +62,7 @@ async function answer(callbacks: Callbacks, payload: ActionPayload): Promise<Uin
     case Wanted.STATE:
       return stateOf(callbacks, payload);
     case Wanted.PATCH: {
-      await ctx.saveState({ state: new Uint8Array(rest) });
-      const { persistState } = ctx.runtimeState() as Kept;
-      if (persistState !== undefined) persistState.state = undefined;
+      await patch(payload, new Uint8Array(rest));
       return NOTHING;
     }
     case Wanted.HISTORY:
@@ -80,15 +77,33 @@ async function answer(callbacks: Callbacks, payload: ActionPayload): Promise<Uin
   }
 }
 
+/** See (2). */
+async function patch({ ctx, bag }: ActionPayload, state: Uint8Array): Promise<void> {
+  const forget = () => {
+    const { persistState } = ctx.runtimeState() as Kept;
+    if (persistState !== undefined) persistState.state = undefined;
+  };
+  const saving = ctx.saveState({ state });
+  bag.patched = state;
+  forget();
+  try {
+    await saving;
+  } catch (error) {
+    // What is stored is read again, unless another one is on its way.
+    if (bag.patched === state) forget();
+    throw error;
+  } finally {
+    if (bag.patched === state) bag.patched = undefined;
+  }
+}
+
 async function stateOf(callbacks: Callbacks, payload: ActionPayload): Promise<Uint8Array> {
   const { ctx, bag } = payload;
   const serialize = callbacks.serializeState as Callback<unknown> | undefined;
   if (typeof serialize !== "function") return bag.storedState();
   const given = (await serialize(null, { ctx, bag, reason: "inspector" })) as {
     state?: unknown;
-    connHibernationRemoved?: readonly string[];
   } | null;
-  for (const id of given?.connHibernationRemoved ?? []) ctx.queueHibernationRemoval(id);
   return bytesOf(given?.state) ?? NOTHING;
 }
 

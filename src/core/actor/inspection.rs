@@ -70,6 +70,11 @@ impl ActorContext {
         self.0.store.secret()
     }
 
+    /// Whether the actor has a file of its own.
+    pub fn has_file(&self) -> bool {
+        self.0.store.file().is_some()
+    }
+
     /// Begins to look.
     pub fn attach(&self) -> Attached {
         {
@@ -82,6 +87,11 @@ impl ActorContext {
 }
 
 impl Attached {
+    /// Resolves when the generation is over. Cancel safe.
+    pub async fn over(&self) {
+        self.0.tokens.over.reached().await;
+    }
+
     /// Resolves with the actor as it is once it is not `seen` any more; `None` when the
     /// generation is over. Cancel safe.
     pub async fn changed(&self, seen: Revisions) -> Option<Glance> {

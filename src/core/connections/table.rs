@@ -243,7 +243,7 @@ impl Connections {
         }
         entry.server_index = last;
         let is_far = last.wrapping_sub(entry.stored_index) >= MAX_UNSTORED;
-        self.touch(id, if is_far { Urgency::Urgent } else { Urgency::Lazy });
+        self.note(id, if is_far { Urgency::Urgent } else { Urgency::Lazy });
         Ok(is_far)
     }
 
@@ -255,6 +255,11 @@ impl Connections {
     /// accepted is stored.
     pub(crate) fn touch(&mut self, id: &ConnId, urgency: Urgency) {
         self.revision += 1;
+        self.note(id, urgency);
+    }
+
+    /// The same of what nobody who looks would see.
+    fn note(&mut self, id: &ConnId, urgency: Urgency) {
         let stored = |entry: &Entry| entry.accepted && entry.conn.is_hibernatable();
         if self.entries.get(id).is_some_and(stored) {
             self.pending.update(id.clone(), urgency);
@@ -284,6 +289,7 @@ impl Connections {
     /// commit which begins (invariant 6). Nothing of one that is gone.
     pub(crate) fn hand_over(&mut self, id: &ConnId, state: Bytes) {
         let Some(entry) = self.entries.get(id) else { return };
+        self.revision += u64::from(entry.conn.state() != state);
         entry.conn.set_state(state);
         // One that is not accepted is stored when it is, and then with this state.
         if entry.accepted && entry.conn.is_hibernatable() {

@@ -10,6 +10,7 @@ use super::database::bindings;
 use super::look::{History, Look, invalid};
 use super::{invalid_request, nothing_at};
 use crate::error::{Error, Result};
+use crate::gateway::Shared;
 use crate::gateway::answer::{body as body_of, json as json_of};
 use crate::gateway::body::{Read, read};
 use crate::inspector::Connection;
@@ -28,7 +29,7 @@ pub(super) async fn answer(
     path: &str,
     uri: &str,
     method: &Method,
-    body: Body,
+    body: &Bytes,
 ) -> Result<Response> {
     let route = path.strip_prefix("/inspector/").unwrap_or_default();
     let query = Query(uri.split_once('?').map_or("", |(_, query)| query));
@@ -39,7 +40,7 @@ pub(super) async fn answer(
             format!(r#"{{"state":{state},"isStateEnabled":{is_enabled}}}"#)
         }
         ("PATCH", "state") => {
-            let [state] = fields(look, body, ["state"]).await?;
+            let [state] = fields(body, ["state"])?;
             let state = state.required().map_err(|error| invalid_request(error.to_string()))?;
             look.patch(state.payload()?.cbor()).await?;
             r#"{"ok":true}"#.to_owned()
@@ -52,7 +53,7 @@ pub(super) async fn answer(
         ("POST", _) if route.starts_with("action/") => {
             let name = percent_decode(&route["action/".len()..])
                 .map_err(|error| invalid_request(error.to_string()))?;
-            let Some(args) = args(look, body).await? else { return Ok(ambiguous()) };
+            let Some(args) = args(body)? else { return Ok(ambiguous()) };
             let output = look.act(name.clone(), args).await?.to_json()?;
             format!(r#"{{"output":{output}}}"#)
         }
@@ -73,7 +74,7 @@ pub(super) async fn answer(
             .to_string()
         }
         ("POST", "queue") => {
-            let [name, body] = fields(look, body, ["name", "body"]).await?;
+            let [name, body] = fields(body, ["name", "body"])?;
             let name = name.required().and_then(|name| name.text());
             let name = name.map_err(|error| invalid_request(error.to_string()))?;
             if name.is_empty() {
@@ -88,7 +89,7 @@ pub(super) async fn answer(
         }
         ("GET", "workflow-history") => of_history(&look.history().await?),
         ("POST", "workflow/replay") => {
-            let [entry] = fields(look, body, ["entryId"]).await?;
+            let [entry] = fields(body, ["entryId"])?;
             let entry = entry.optional().map(|entry| entry.text()).transpose();
             let entry = entry.map_err(|error| invalid_request(error.to_string()))?;
             of_history(&look.replay(entry.as_deref()).await?)
@@ -103,7 +104,7 @@ pub(super) async fn answer(
             format!(r#"{{"rows":{}}}"#, of_cbor(look.rows(&table, limit, offset).await?)?)
         }
         ("POST", "database/execute") => {
-            let asked = read_json(look, body).await?;
+            let asked = read_json(body)?;
             let sql = asked.get("sql").and_then(Value::as_str).unwrap_or_default();
             if sql.is_empty() {
                 return Err(invalid_request("`sql` is missing"));
@@ -134,8 +135,8 @@ pub(super) async fn answer(
 }
 
 /// The arguments of an action; `None` where they are given in two ways, or in none that is one.
-async fn args(look: &Look, body: Body) -> Result<Option<Payload>> {
-    let [args, properties] = fields(look, body, ["args", "properties"]).await?;
+fn args(body: &Bytes) -> Result<Option<Payload>> {
+    let [args, properties] = fields(body, ["args", "properties"])?;
     let (args, properties) = (args.optional(), properties.optional());
     Ok(match (args, properties) {
         (Some(_), Some(_)) => None,
@@ -160,9 +161,10 @@ fn ambiguous() -> Response {
     body_of(axum::http::StatusCode::BAD_REQUEST, "application/json", text.into())
 }
 
-async fn bytes(look: &Look, body: Body) -> Result<Bytes> {
-    let patience = look.shared.options.bounds.body_timeout;
-    match read(body, MAX_REQUEST_BODY, look.shared.clock(), patience).await? {
+/// Takes the body of a request.
+pub(super) async fn take(shared: &Shared, body: Body) -> Result<Bytes> {
+    let patience = shared.options.bounds.body_timeout;
+    match read(body, MAX_REQUEST_BODY, shared.clock(), patience).await? {
         Read::Whole(bytes) => Ok(bytes),
         Read::TooLong(_) => {
             Err(crate::gateway::GatewayError::BodyTooLong { limit: MAX_REQUEST_BODY }.into())
@@ -171,12 +173,10 @@ async fn bytes(look: &Look, body: Body) -> Result<Bytes> {
 }
 
 /// The fields of an object of JSON; no body is one without any.
-async fn fields<const N: usize>(
-    look: &Look,
-    body: Body,
+fn fields<const N: usize>(
+    bytes: &Bytes,
     names: [&'static str; N],
 ) -> Result<[crate::protocol::cbor::Field; N]> {
-    let bytes = bytes(look, body).await?;
     let text = if bytes.is_empty() { &b"{}"[..] } else { &bytes[..] };
     let read = Payload::from_json(text).and_then(|given| {
         let item = Item::message(given.cbor().clone())?;
@@ -185,9 +185,8 @@ async fn fields<const N: usize>(
     read.map_err(|error| invalid_request(error.to_string()))
 }
 
-async fn read_json(look: &Look, body: Body) -> Result<Value> {
-    let bytes = bytes(look, body).await?;
-    serde_json::from_slice(&bytes).map_err(|error| invalid_request(error.to_string()))
+fn read_json(bytes: &Bytes) -> Result<Value> {
+    serde_json::from_slice(bytes).map_err(|error| invalid_request(error.to_string()))
 }
 
 fn of_cbor(bytes: Bytes) -> Result<String, Error> {

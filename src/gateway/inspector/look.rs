@@ -8,16 +8,19 @@
 //!    when that is said.
 //! 3. What is changed from outside never divides what the author changes in one turn.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use futures::future::{BoxFuture, join};
+use futures::future::{BoxFuture, Either, select};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use crate::core::behavior::{Caller, Reply};
 use crate::core::config::ActorConfig;
 use crate::core::connections::RequestHead;
-use crate::core::context::{ActorContext, CallRequest};
+use crate::core::context::{ActorContext, Admission, CallRequest};
 use crate::core::queue::NewMessage;
 use crate::core::schedule::{CronFire, CronJob, FireResult, JobCadence, ScheduledEvent};
 use crate::error::{Error, Result};
@@ -63,6 +66,10 @@ pub(super) struct Look {
     pub(super) actor: ActorContext,
     /// How the dashboard came, for the hooks of connections that it has made.
     head: Arc<RequestHead>,
+    /// The generation has refused something because it ends. Set once.
+    closed: Arc<AtomicBool>,
+    /// Held by whoever reads the tables, which takes the one connection for a while.
+    pub(super) tables: Arc<Semaphore>,
 }
 
 impl Look {
@@ -74,7 +81,31 @@ impl Look {
             path: head.path.clone(),
             headers: headers.collect(),
         };
-        Self { shared: Arc::clone(shared), actor, head: Arc::new(head) }
+        Self {
+            shared: Arc::clone(shared),
+            actor,
+            head: Arc::new(head),
+            closed: Arc::default(),
+            tables: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    /// Whether the generation has refused something because it ends: what failed then has
+    /// done nothing, and the next generation can be asked for it.
+    pub(super) fn was_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether it was the end of the generation that refused something.
+    fn noted<T>(&self, result: Result<T>) -> Result<T> {
+        let by_end = |error: &Error| {
+            ["stopping", "destroying", "not_ready"].iter().any(|code| error.is("actor", code))
+        };
+        let is_closed = || self.actor.aborted() || self.actor.admission() != Admission::Open;
+        if result.as_ref().is_err_and(|error| by_end(error)) && is_closed() {
+            self.closed.store(true, Ordering::Relaxed);
+        }
+        result
     }
 
     pub(super) fn config(&self) -> &ActorConfig {
@@ -201,7 +232,7 @@ impl Look {
     /// What is to be done later, by deadline, then id.
     pub(super) async fn schedules(&self) -> Result<Vec<Schedule>> {
         let schedule = self.actor.schedule();
-        let (shots, jobs) = (schedule.list()?, schedule.cron_list()?);
+        let (shots, jobs) = (self.noted(schedule.list())?, self.noted(schedule.cron_list())?);
         let args = shots.iter().map(|shot| shot.args.clone());
         let args = args.chain(jobs.iter().map(|job| job.args.clone())).collect();
         let mut args = self.shown(args).await?.into_iter();
@@ -250,8 +281,20 @@ impl Look {
     /// A change of rows that was made from outside: it is stored with a turn of the author's
     /// side, never in the middle of one (invariant 3).
     async fn stored<T>(&self, change: BoxFuture<'static, Result<T>>) -> Result<T> {
-        let (changed, stored) = join(change, self.ask(Wanted::Store, &[])).await;
-        stored.and(changed)
+        let stored = self.ask(Wanted::Store, &[]);
+        let (changed, stored) = (pin!(change), pin!(stored));
+        match select(changed, stored).await {
+            Either::Left((changed, _)) => self.noted(changed),
+            Either::Right((Ok(_), changed)) => self.noted(changed.await),
+            Either::Right((Err(error), changed)) => {
+                // Whatever commit comes next takes it along, the last one included.
+                tokio::select! {
+                    biased;
+                    changed = changed => self.noted(changed),
+                    () = self.shared.host.until_gone(&self.actor) => Err(error),
+                }
+            }
+        }
     }
 
     fn tabs(&self) -> Vec<TabConfigEntry> {
@@ -306,6 +349,9 @@ impl Look {
         });
         if let Err(refused) = asked {
             let (error, request) = *refused;
+            if self.actor.admission() != Admission::Open || self.actor.aborted() {
+                self.closed.store(true, Ordering::Relaxed);
+            }
             request.reply.send(Err(error));
         }
         answer.await

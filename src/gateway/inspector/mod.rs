@@ -71,10 +71,20 @@ pub(super) async fn answer(shared: &Arc<Shared>, asked: Asked, ray_id: &str) -> 
         let answered = raw::answer(shared, recipient, &asked.head, asked.body).await;
         return answered.map_err(Failure::gateway);
     }
-    let actor = shared.host.visit(&address, ELSEWHERE).await.map_err(Failure::gateway)?;
-    let look = look::Look::new(shared, actor, &seen);
-    let answered = http::answer(&look, &path, &asked.uri, &asked.head.method, asked.body).await;
-    Ok(answered.unwrap_or_else(|error| failed(shared, error)))
+    let body = match http::take(shared, asked.body).await {
+        Ok(body) => body,
+        Err(error) => return Ok(failed(shared, error)),
+    };
+    loop {
+        let actor = shared.host.visit(&address, ELSEWHERE).await.map_err(Failure::gateway)?;
+        let look = look::Look::new(shared, actor, &seen);
+        let answered = http::answer(&look, &path, &asked.uri, &asked.head.method, &body).await;
+        match answered {
+            // Nothing was done: the next generation is asked.
+            Err(_) if look.was_closed() => shared.host.until_gone(&look.actor).await,
+            answered => return Ok(answered.unwrap_or_else(|error| failed(shared, error))),
+        }
+    }
 }
 
 /// Whether a dashboard that gives `token` may look into an actor.
@@ -83,11 +93,16 @@ pub(super) async fn answer(shared: &Arc<Shared>, asked: Asked, ray_id: &str) -> 
 ///
 /// `inspector/unauthorized`.
 pub(super) fn authorize(shared: &Shared, actor: ActorId, token: Option<&str>) -> Result<()> {
-    secret(shared).check(actor, token)
+    secret(shared).check(actor, token, shared.options.inspector_token.as_deref())
+}
+
+/// The token that lets a dashboard look into an actor.
+pub(super) fn accepted(shared: &Shared, actor: ActorId) -> String {
+    secret(shared).accepted(actor, shared.options.inspector_token.as_deref())
 }
 
 /// What the tokens are made of.
-pub(super) fn secret(shared: &Shared) -> Secret {
+fn secret(shared: &Shared) -> Secret {
     Secret::new(shared.host.store().secret())
 }
 
@@ -146,6 +161,7 @@ fn status(error: &Error) -> u16 {
         ("actor", "invalid_request" | "state_not_enabled")
         | ("inspector", _)
         | ("database", "not_enabled") => 400,
+        ("guard", _) => error.status_code.unwrap_or(500),
         _ => 500,
     }
 }

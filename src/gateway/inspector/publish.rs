@@ -8,6 +8,8 @@
 //! 3. A state is told whether it is stored or not. While an actor has changes that no save has
 //!    taken, it is looked at again and again, since their next one may come without a word.
 //! 4. A state is told when it differs from what was told last, or was put in its place here.
+//! 5. A part that could not be looked at is looked at again, ever less often; the others are
+//!    told meanwhile.
 
 use std::sync::Arc;
 
@@ -17,13 +19,16 @@ use tokio::sync::{Notify, Semaphore};
 use super::link::{Framing, Out};
 use super::look::Look;
 use crate::core::actor::inspection::{Attached, Glance, Revisions};
-use crate::error::Result;
+use crate::error::Error;
 use crate::gateway::outbox::Outbox;
 use crate::inspector::{Init, ToClient, Version};
 use crate::time::Duration;
 
 /// How long nothing is told after something was.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The same at most, where looking fails again and again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Tells a dashboard what changes.
 pub(super) struct Publisher {
@@ -35,6 +40,8 @@ pub(super) struct Publisher {
     patched: Arc<Notify>,
     seen: Revisions,
     is_unsaved: bool,
+    /// A state was put in its place here and not told.
+    is_patched: bool,
     state: Option<Bytes>,
 }
 
@@ -55,6 +62,7 @@ impl Publisher {
             patched,
             seen: glance.revisions,
             is_unsaved: glance.is_unsaved,
+            is_patched: false,
             state: init.state.clone(),
         }
     }
@@ -63,69 +71,97 @@ impl Publisher {
     pub(super) async fn run(mut self) {
         let free = Arc::new(Semaphore::new(1));
         let clock = self.look.shared.clock().clone();
+        let mut pause = PAUSE;
         loop {
-            let is_patched = tokio::select! {
+            tokio::select! {
                 biased;
-                () = self.patched.notified() => true,
-                changed = self.attached.changed(self.seen) => match changed {
-                    Some(_) => false,
-                    None => return,
-                },
-                () = clock.sleep(PAUSE), if self.is_unsaved => false,
+                () = self.patched.notified() => self.is_patched = true,
+                changed = self.attached.changed(self.seen) => if changed.is_none() { return },
+                () = clock.sleep(PAUSE), if self.is_unsaved || self.is_patched => {}
+            }
+            let permit = tokio::select! {
+                biased;
+                () = self.attached.over() => return,
+                permit = Arc::clone(&free).acquire_owned() => permit,
             };
             // Nobody closes it.
-            let Ok(permit) = Arc::clone(&free).acquire_owned().await else { return };
+            let Ok(permit) = permit else { return };
             let held = Arc::new(permit);
-            let glance = self.look.actor.glance();
-            let before = std::mem::replace(&mut self.seen, glance.revisions);
-            let unsaved = std::mem::replace(&mut self.is_unsaved, glance.is_unsaved);
-            let told = self.updates(before, &glance, unsaved, is_patched).await;
-            let told = told.unwrap_or_else(|error| {
-                // It comes to rest, which the next look finds.
-                tracing::debug!(%error, "a dashboard is not told of a change");
-                Vec::new()
-            });
+            let (told, failed) = self.updates().await;
             for message in told {
                 let frame = self.framing.write(&message);
                 self.outbox.push(Out::Update { frame, _held: Arc::clone(&held) });
             }
             drop(held);
-            clock.sleep(PAUSE).await;
+            pause = if failed { (pause * 2).min(LONGEST_PAUSE) } else { PAUSE };
+            clock.sleep(pause).await;
         }
     }
 
-    async fn updates(
-        &mut self,
-        before: Revisions,
-        glance: &Glance,
-        unsaved: bool,
-        is_patched: bool,
-    ) -> Result<Vec<ToClient>> {
-        let now = glance.revisions;
+    /// What has changed since it was told, and whether a part could not be looked at. That
+    /// one counts as not seen (invariant 5).
+    async fn updates(&mut self) -> (Vec<ToClient>, bool) {
+        let glance = self.look.actor.glance();
+        let (now, before) = (glance.revisions, self.seen);
         let mut told = Vec::new();
-        if is_patched || unsaved || glance.is_unsaved || now.state != before.state {
-            let state = self.look.state().await?;
-            let is_new = state != self.state;
-            self.state.clone_from(&state);
-            if let Some(state) = state.filter(|_| is_new || is_patched) {
-                told.push(ToClient::StateUpdated { state });
+        let mut failed = false;
+        if self.is_patched || self.is_unsaved || glance.is_unsaved || now.state != before.state {
+            match self.look.state().await {
+                Ok(state) => {
+                    let is_new = state != self.state;
+                    self.state.clone_from(&state);
+                    let is_patched = std::mem::take(&mut self.is_patched);
+                    if let Some(state) = state.filter(|_| is_new || is_patched) {
+                        told.push(ToClient::StateUpdated { state });
+                    }
+                    self.seen.state = now.state;
+                    self.is_unsaved = glance.is_unsaved;
+                }
+                Err(error) => failed |= untold(&error),
             }
         }
         if now.connections != before.connections {
-            let connections = self.look.connections().await?;
-            told.push(ToClient::ConnectionsUpdated { connections });
+            match self.look.connections().await {
+                Ok(connections) => {
+                    told.push(ToClient::ConnectionsUpdated { connections });
+                    self.seen.connections = now.connections;
+                }
+                Err(error) => failed |= untold(&error),
+            }
         }
         if now.queue != before.queue {
             told.push(ToClient::QueueUpdated { queue_size: glance.queue_size as u64 });
+            self.seen.queue = now.queue;
         }
-        if now.workflow != before.workflow
-            && let Some(history) = self.look.history().await?.bytes
-        {
-            told.push(ToClient::WorkflowHistoryUpdated { history });
+        if now.workflow != before.workflow {
+            match self.look.history().await {
+                Ok(history) => {
+                    let told_of = history.bytes;
+                    told.extend(
+                        told_of.map(|history| ToClient::WorkflowHistoryUpdated { history }),
+                    );
+                    self.seen.workflow = now.workflow;
+                }
+                Err(error) => failed |= untold(&error),
+            }
         }
-        if now.schedules != before.schedules && self.framing.version >= Version::V6 {
-            told.push(ToClient::SchedulesUpdated { schedules: self.look.schedules().await? });
+        if self.framing.version < Version::V6 {
+            self.seen.schedules = now.schedules;
+        } else if now.schedules != before.schedules {
+            match self.look.schedules().await {
+                Ok(schedules) => {
+                    told.push(ToClient::SchedulesUpdated { schedules });
+                    self.seen.schedules = now.schedules;
+                }
+                Err(error) => failed |= untold(&error),
+            }
         }
-        Ok(told)
+        (told, failed)
     }
+}
+
+/// A part cannot be looked at for the moment.
+fn untold(error: &Error) -> bool {
+    tracing::debug!(%error, "a dashboard is not told of a change yet");
+    true
 }

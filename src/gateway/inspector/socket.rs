@@ -104,6 +104,7 @@ async fn tell(
     let glance = look.actor.glance();
     let init = match look.init().await {
         Ok(init) => init,
+        Err(_) if look.was_closed() => return outbox.push(Out::Gone),
         Err(error) => {
             tracing::error!(%error, "a dashboard cannot be told of an actor");
             let code = ErrorCode::new("inspector", "init_error");

@@ -75,7 +75,7 @@ impl EmbeddedHost {
     }
 
     /// Resolves when a generation lives no more.
-    pub(super) async fn until_gone(&self, live: &ActorContext) {
+    pub async fn until_gone(&self, live: &ActorContext) {
         loop {
             let mut departure = std::pin::pin!(self.departures.notified());
             // Listened for before the look, so that no end is missed.

@@ -38,7 +38,7 @@ pub use self::error::{Ending, SqlError};
 pub use self::reply::SqlReply;
 pub use self::rows::{SqlCursor, SqlOutcome, SqlRows};
 pub use self::session::{SqlSession, UserSql};
-pub use self::text::{ends_transaction, is_blank, touches_data};
+pub use self::text::{ends_transaction, has_control as controls, is_blank, touches_data};
 pub use self::transaction::SqlTransaction;
 pub use self::turn::{SqlTurn, TurnConnection};
 pub use self::value::{Bindings, SqlValue};

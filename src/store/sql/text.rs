@@ -85,7 +85,7 @@ pub(super) fn may_be_short(sql: &str) -> bool {
 }
 
 /// Whether a statement of `sql` begins or ends a transaction.
-pub(super) fn has_control(sql: &str) -> bool {
+pub fn has_control(sql: &str) -> bool {
     kinds(sql).any(|kind| matches!(kind, StatementKind::Control { .. }))
 }
 
