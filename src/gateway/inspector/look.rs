@@ -102,7 +102,7 @@ impl Look {
             ["stopping", "destroying", "not_ready"].iter().any(|code| error.is("actor", code))
         };
         let is_closed = || self.actor.aborted() || self.actor.admission() != Admission::Open;
-        if result.as_ref().is_err_and(|error| by_end(error)) && is_closed() {
+        if result.as_ref().is_err_and(by_end) && is_closed() {
             self.closed.store(true, Ordering::Relaxed);
         }
         result
