@@ -12,7 +12,7 @@ import {
 } from "rivetkit/inspector/client";
 import { WebSocket } from "ws";
 
-import { appOf, fresh, within } from "./support.mjs";
+import { appOf, fresh, until, within } from "./support.mjs";
 
 const TOKEN = "token-of-the-tests";
 const app = appOf({ areas: ["inspector"], env: { _RIVET_TEST_INSPECTOR_TOKEN: TOKEN } });
@@ -90,8 +90,11 @@ describe("a dashboard over a socket", () => {
       [init.isStateEnabled, init.isDatabaseEnabled, init.isWorkflowEnabled],
       [true, true, true],
     );
-    const history = decodeWorkflowHistoryTransport(init.workflowHistory);
-    assert.ok(history.entries.length >= 1);
+    await until(async () => {
+      const asked = ["WorkflowHistoryRequest", { id: 1n }, "WorkflowHistoryResponse"];
+      const { history } = await dashboard.ask(...asked);
+      return history !== null && decodeWorkflowHistoryTransport(history).entries.length >= 1;
+    }, "the step of the workflow is shown");
     dashboard.socket.close();
   });
 
