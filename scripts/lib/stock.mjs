@@ -26,20 +26,15 @@ export const stockNode = (folder) =>
  */
 export function stockEnv(port) {
   const { RUST_BACKTRACE, RUST_LIB_BACKTRACE, RUST_LOG, ...env } = process.env;
-  return {
-    ...env,
-    ...runtimeEnv(port),
-    RIVET_RUN_ENGINE: "1",
-    RIVET_RUN_ENGINE_HOST: "127.0.0.1",
-    RIVET_RUN_ENGINE_PORT: String(port),
-    RIVET__RUNTIME__WORKER_CPU_MAX: "64000",
-  };
+  return { ...env, ...runtimeEnv(port), RIVET__RUNTIME__WORKER_CPU_MAX: "64000" };
 }
 
 /** The same for a program that greenroom serves. */
 export function runtimeEnv(port) {
   return {
-    RIVET_ENDPOINT: `http://127.0.0.1:${port}`,
+    RIVET_RUN_ENGINE: "1",
+    RIVET_RUN_ENGINE_HOST: "127.0.0.1",
+    RIVET_RUN_ENGINE_PORT: String(port),
     RIVET_RUN_SERVICES: "0",
     RIVETKIT_RUNTIME: "native",
     RIVET_LOG_LEVEL: "error",
