@@ -61,6 +61,16 @@ const sleeper = actor({
   actions: { slept: (c) => c.state.slept },
 });
 
+const napping = actor({
+  options,
+  run: workflow(async (ctx) => {
+    await ctx.step("before", (c) => record(c, "before"));
+    await ctx.sleep("nap", 700);
+    await ctx.step("after", (c) => record(c, "after"));
+  }),
+  actions: { touch: () => {} },
+});
+
 const looper = actor({
   state: { rounds: [], result: null },
   options,
@@ -224,4 +234,14 @@ const crashing = actor({
   actions: { get: (c) => ({ ...c.state }) },
 });
 
-export const actors = { steps, sleeper, looper, branches, stubborn, undone, listener, crashing };
+export const actors = {
+  steps,
+  sleeper,
+  looper,
+  branches,
+  stubborn,
+  undone,
+  listener,
+  napping,
+  crashing,
+};

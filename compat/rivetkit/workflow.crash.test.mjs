@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, it } from "node:test";
 
-import { clientsOf, newFolder, startApp, until } from "./support.mjs";
+import { clientsOf, delay, newFolder, startApp, until } from "./support.mjs";
 
 describe("a workflow whose process is killed in the middle of a step", () => {
   it("goes on with that step, and runs none again that was finished", async () => {
@@ -36,6 +36,33 @@ describe("a workflow whose process is killed in the middle of a step", () => {
       assert.deepEqual(result, ["of a", 2, "of b"]);
       const all = [...before, ...Array(times + 1).fill("b"), "c"].map((what) => `one ${what}`);
       assert.deepEqual(await recorded(), all);
+      await clients.dispose();
+      await app.close();
+    } finally {
+      await app?.kill();
+      await place.remove();
+    }
+  });
+});
+
+describe("a workflow whose process is killed around the beginning of a sleep", () => {
+  it("goes on in the next process, with nobody calling", async () => {
+    const place = await newFolder();
+    const recorded = async (what) =>
+      (await readFile(path.join(place.folder, "record"), "utf8")).split("\n").includes(what);
+    let app;
+    const clients = clientsOf(() => app.url);
+    try {
+      app = await startApp(["workflow"], place.folder);
+      for (const [round, after] of [0, 5, 15, 40, 100].entries()) {
+        await clients.client().napping.getOrCreate(`${round}`).touch();
+        await until(() => recorded(`${round} before`), "the first step has run");
+        await delay(after);
+        await app.kill();
+
+        app = await startApp(["workflow"], place.folder);
+        await until(() => recorded(`${round} after`), `the workflow of round ${round} goes on`);
+      }
       await clients.dispose();
       await app.close();
     } finally {
