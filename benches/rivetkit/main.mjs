@@ -84,7 +84,8 @@ async function measure(name) {
   });
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`${name} ended with ${code}`);
-  return JSON.parse(output);
+  // Before it come lines of the log that the client writes.
+  return JSON.parse(output.trim().split("\n").at(-1));
 }
 
 const names = Object.keys(RUNTIMES).filter((name) => (values.only ?? name) === name);
