@@ -9,7 +9,7 @@ import type { Entry } from "./entries.js";
 import { encodeRecord, type RivetError, recordOf } from "./errors.js";
 import type { Callback } from "./factory.js";
 import { type CallerKind, type HookHost, JOB_WEIGHT } from "./hooks.js";
-import { handBack, invokedBy } from "./invocation.js";
+import { invokedBy } from "./invocation.js";
 import type { OpenCall } from "./open-calls.js";
 import type { FireInfo } from "./schedule.js";
 import { whenSettled } from "./settle.js";
@@ -281,11 +281,7 @@ export class ActionPayload {
   /** The call is over: whoever holds the payload learns that. */
   end(): void {
     this.cancel();
-    const ctx = this.#ctx;
-    if (ctx === undefined) return;
-    // Whoever looks at the payload later must not have what the next call has.
-    this.#ctx = this.bag.context;
-    handBack(this.bag, this.conn, ctx);
+    if (this.#ctx !== undefined) this.bag.letGo(this.#ctx);
   }
 }
 

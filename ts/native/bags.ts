@@ -214,12 +214,9 @@ export class ActorBag {
     else known.push(follower);
   }
 
-  /**
-   * The invocation that had a handle to itself is over, and with it whatever listens to its signals. Whether
-   * there were any.
-   */
-  letGo(handle: object): boolean {
-    return this.#followers?.delete(handle) ?? false;
+  /** The invocation that had a handle to itself is over, and with it whatever listens to its signals. */
+  letGo(handle: object): void {
+    this.#followers?.delete(handle);
   }
 
   /** Has `told` called when the generation has ended. Returns what takes that back. */

@@ -2,9 +2,8 @@
  * The handle that an invocation gets. All handles on a generation are equal, but for what they know
  * of the invocation that they were made for.
  *
- * 1. A call or a request has a handle to itself while it lasts, from when it is first looked at: signals that were
- *    asked for through it need not be kept any longer then. Making one costs more than all else that is made for
- *    a call, so the calls of a connection have theirs one after the other.
+ * 1. A call or a request has a handle of its own, made when it is first looked at, and let go of when it is over:
+ *    signals that were asked for through it need not be kept any longer.
  * 2. What belongs to no single call has the handle of its connection, or of the generation.
  */
 import type { ActorContext, ConnHandle } from "../../index.js";
@@ -49,24 +48,12 @@ export function invokedOver(bag: ActorBag, conn: ConnHandle): ActorContext {
   return made;
 }
 
-/** The handles that no call has, of connections: most have one call at a time. */
-const spare = new WeakMap<ConnHandle, ActorContext>();
-
-/** A handle of its own for one call, over a connection or not, until {@link handBack}. */
+/** A handle of its own for one call, over a connection or not: {@link ActorBag.letGo} ends it. */
 export function invokedBy(bag: ActorBag, conn: ConnHandle | null): ActorContext {
-  if (conn === null) return own(bag, undefined);
-  const found = spare.get(conn);
-  if (found === undefined) return own(bag, rayOfConnection(conn));
-  spare.delete(conn);
-  return found;
+  return own(bag, conn === null ? undefined : rayOfConnection(conn));
 }
 
-/** The call of a handle is over: the next one over the connection has it, unless signals were asked for by it. */
-export function handBack(bag: ActorBag, conn: ConnHandle | null, ctx: ActorContext): void {
-  if (!bag.letGo(ctx) && conn !== null && ctx !== bag.context) spare.set(conn, ctx);
-}
-
-/** A handle of its own for one request with this ray id: {@link ActorBag.letGo} ends it. */
+/** The same for one request with this ray id. */
 export function own(bag: ActorBag, rayId: string | undefined): ActorContext {
   const made = native.actorContext(bag.home.environment, bag.actor);
   // The generation is over: whatever is asked of its handle is answered without one of its own.
