@@ -5,33 +5,15 @@ import { describe, it } from "node:test";
 import * as native from "greenroom/native";
 
 import { bridged } from "./support/bridge.mjs";
+import { NAMES } from "./support/contract.mjs";
 import { actor, awake, bytes, none, numbers, opened, text } from "./support/native.mjs";
 
 const { OutboundCall, WorkflowSpan, WorkflowStepSpan } = native;
 
 describe("greenroom/native", () => {
   it("has the contract's classes by their names", () => {
-    const names = [
-      "ActorContext",
-      "CancellationToken",
-      "ConnHandle",
-      "CoreRegistry",
-      "JsActorStateTransaction",
-      "JsNativeDatabase",
-      "JsSqliteTransaction",
-      "Kv",
-      "NapiActorFactory",
-      "OutboundCall",
-      "Queue",
-      "QueueMessage",
-      "Schedule",
-      "WebSocket",
-      "WorkflowSpan",
-      "WorkflowStepSpan",
-    ];
-
     const exported = new Map(Object.entries(native));
-    const missing = names.filter((name) => typeof exported.get(name) !== "function");
+    const missing = NAMES.filter((name) => typeof exported.get(name) !== "function");
 
     assert.deepEqual(missing, []);
   });

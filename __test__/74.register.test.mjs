@@ -8,36 +8,11 @@ import { promisify } from "node:util";
 
 import * as native from "greenroom/native";
 import { inRoot } from "../scripts/lib/paths.mjs";
+import { NAMES } from "./support/contract.mjs";
 
 const run = promisify(execFile);
 const folder = inRoot("packages", "rivetkit-napi");
 const json = (...parts) => JSON.parse(readFileSync(inRoot(...parts), "utf8"));
-
-/** What RivetKit asks its native module for. */
-const NAMES = [
-  "ActorContext",
-  "CancellationToken",
-  "ConnHandle",
-  "CoreRegistry",
-  "HttpRequestBodyStream",
-  "HttpResponseBodyStream",
-  "JsActorStateTransaction",
-  "JsNativeDatabase",
-  "JsSqliteTransaction",
-  "Kv",
-  "NapiActorFactory",
-  "OutboundCall",
-  "Queue",
-  "QueueMessage",
-  "Schedule",
-  "WebSocket",
-  "WorkflowSpan",
-  "WorkflowStepSpan",
-  "decodeInspectorRequest",
-  "encodeInspectorResponse",
-  "setTelemetryLogSink",
-  "shutdownTelemetry",
-];
 
 /** What a program says of what it imported as RivetKit does: by a name that nobody can read beforehand. */
 const PROGRAM = `

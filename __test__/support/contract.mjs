@@ -100,3 +100,29 @@ export function outcome(promise) {
   );
   return told;
 }
+
+/** What RivetKit asks its native module for. */
+export const NAMES = [
+  "ActorContext",
+  "CancellationToken",
+  "ConnHandle",
+  "CoreRegistry",
+  "HttpRequestBodyStream",
+  "HttpResponseBodyStream",
+  "JsActorStateTransaction",
+  "JsNativeDatabase",
+  "JsSqliteTransaction",
+  "Kv",
+  "NapiActorFactory",
+  "OutboundCall",
+  "Queue",
+  "QueueMessage",
+  "Schedule",
+  "WebSocket",
+  "WorkflowSpan",
+  "WorkflowStepSpan",
+  "decodeInspectorRequest",
+  "encodeInspectorResponse",
+  "setTelemetryLogSink",
+  "shutdownTelemetry",
+];

@@ -25,13 +25,14 @@ import { callersError, isRivetErrorCode, messageOf } from "../errors";
 import {
   type Bag,
   callers,
+  crossing,
   NapiActorFactory,
   type NativeConnection,
   type NativeContext,
 } from "../native-half";
 import { giveBack } from "../queue/give-back";
 import { encodeRemoteAnswer, readSent } from "../queue/remote";
-import { encodeAnswer, runSend, SEND, type SendArguments } from "../queue/send";
+import { encodeAnswer, runSend, type SendArguments } from "../queue/send";
 import { validate } from "../schema";
 import type { Caller, ScheduledFireInfo } from "../types";
 import { actionNotFound, forCaller, runAction } from "./action";
@@ -39,7 +40,7 @@ import { Clock } from "./clock";
 import { Context } from "./context";
 import { INSPECT, inspect } from "./inspection";
 import { Live, type Scene } from "./live";
-import { answerRequest, REQUEST } from "./request";
+import { answerRequest } from "./request";
 
 /** Stands before the name of an internal action that the actor itself asks for the ordinary way. */
 export const INTERNAL_MARK = "\u0000";
@@ -262,7 +263,7 @@ function actionsOf(
   for (const name of definition.actions.keys()) {
     out[name] = (_error, payload) => callAction(live(payload), name, false, payload);
   }
-  out[SEND] = async (_error, payload) => {
+  out[crossing.SEND] = async (_error, payload) => {
     const at = live(payload);
     const remote = callerOf(payload) === "client";
     const args = remote ? readSent(payload.args, at) : (decode(payload.args) as SendArguments);
@@ -279,7 +280,7 @@ function actionsOf(
     }
   };
   if (definition.hook("onRequest") !== undefined) {
-    out[REQUEST] = (_error, payload) => {
+    out[crossing.REQUEST] = (_error, payload) => {
       const at = live(payload);
       return answerRequest(at, callOf(at, payload), payload);
     };

@@ -25,9 +25,6 @@ import { forCaller } from "./action";
 import { Context } from "./context";
 import type { Live } from "./live";
 
-/** The name under which requests travel. Names of actions have no control characters. */
-export const REQUEST = "\u0002request";
-
 /** What a request brings along. */
 export interface RequestPayload {
   readonly args?: Uint8Array;

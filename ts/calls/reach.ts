@@ -23,6 +23,7 @@ import {
   type Bag,
   type CallScope,
   callerKind,
+  crossing,
   dispatch,
   EitherSignal,
   type Host,
@@ -34,7 +35,7 @@ import {
 } from "../native-half";
 import type { Messages } from "../queue";
 import type { Awaited } from "../queue/circles";
-import { runSend, SEND, type SendArguments } from "../queue/send";
+import { runSend, type SendArguments } from "../queue/send";
 import { validate } from "../schema";
 import { insideOf } from "../transaction/inside";
 import { awaited, type Ends, passed, through } from "./awaited";
@@ -230,14 +231,15 @@ export class Reach implements Callee {
     const internal = origin.live === live;
     // Answered by whoever serves it: that may be a generation of other code, which this one makes
     // room for.
-    if (name !== SEND && live.definition.action(name, internal) === undefined) return undefined;
+    if (name !== crossing.SEND && live.definition.action(name, internal) === undefined)
+      return undefined;
     const given = readingArgument(() => copy(args, "args")) as unknown[];
     const caller = origin.live === undefined ? "local" : "actor";
     // Whoever waits its turn is on nobody's stack of calls, so depth begins anew.
     let parent: Call | undefined;
     const run = (scope: CallScope): Promise<unknown> => {
       const call = new Call(live, caller, parent, scope, origin.from);
-      if (name === SEND) {
+      if (name === crossing.SEND) {
         return runSend(live, call, given as SendArguments, () => new Context(live, call));
       }
       return runAction(live, call, name, internal, given, (output) => copy(output, "result"));

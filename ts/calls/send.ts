@@ -3,9 +3,10 @@
 import { decode, encode } from "../codec";
 import { describe } from "../definition/keys";
 import { invalidArgument, readingArgument } from "../errors";
+import { crossing } from "../native-half";
 import { unlessCircular } from "../queue/circles";
 import { flagOf, readOptions, sendOptionsOf, signalOf, timeoutOf } from "../queue/options";
-import { SEND, type SendAnswer } from "../queue/send";
+import type { SendAnswer } from "../queue/send";
 import type { QueueSendResult } from "../types";
 import type { Callee } from "./members";
 import { either } from "./reach";
@@ -30,7 +31,7 @@ export async function sendThrough(
   const bytes = readingArgument(() => encode(body, "body"));
   const signal = signalOf(options, "send");
   const leave = (ends?: AbortSignal): Promise<unknown> =>
-    callee.call(SEND, [name, bytes, how], either(signal, ends));
+    callee.call(crossing.SEND, [name, bytes, how], either(signal, ends));
   if (!wait) {
     await leave();
     return undefined;

@@ -5,11 +5,10 @@
  * 2. Once a registry is being shut down nothing begins to listen.
  */
 
-import { lookup } from "node:dns/promises";
-import { isIP, isIPv6 } from "node:net";
+import { isIPv6 } from "node:net";
 
 import { RivetError } from "../errors";
-import { clockwork, type Host, type Listening } from "../native-half";
+import { clockwork, crossing, type Host, type Listening } from "../native-half";
 import { readDeadline } from "../registry/deadline";
 import type { Setup } from "../registry/options";
 import { install } from "./applications";
@@ -45,7 +44,7 @@ export class Listeners {
 
   /** Begins to listen in front of the host that `open` gives. */
   async listen(open: () => Promise<Host>, listen: Listen, setup: Setup): Promise<Listener> {
-    const address = await addressOf(listen.host);
+    const address = await crossing.addressOf(listen.host);
     const host = await open();
     const { exposeErrors, logging } = setup;
     const { port, guard, publicDir, application } = listen;
@@ -106,15 +105,6 @@ function placeOf(address: string, port: number): string {
 function placed({ listener, host, port }: Listening) {
   if (host === null || port === null) throw new Error("it listens nowhere");
   return { listener, host, port };
-}
-
-/** IPv4 where a name leads to both, since that is what a browser on `127.0.0.1` can reach. */
-async function addressOf(host: string): Promise<string> {
-  if (isIP(host) !== 0) return host;
-  const found = await lookup(host, { all: true });
-  const first = found.find(({ family }) => family === 4) ?? found[0];
-  if (first === undefined) throw new TypeError(`host of listen() is ${host}, which has no address`);
-  return first.address;
 }
 
 /** Nobody can call the address that stands for all of them. */

@@ -4,7 +4,7 @@
  */
 
 import { RivetError } from "../errors";
-import { clockwork, type Exchange } from "../native-half";
+import { clockwork, crossing, type Exchange } from "../native-half";
 
 /** What is told of a request. */
 export interface RequestHead {
@@ -30,8 +30,6 @@ const REFUSED = ["CONNECT", "TRACE", "TRACK"];
 
 /** The longest body that goes along with its head, in bytes. */
 export const INLINE = 64 * 1024;
-
-const HEAD_LENGTH = 4;
 
 /** The request that crossed, whose body is read from `exchange` unless it came along. */
 export function requestOf(
@@ -254,16 +252,10 @@ function packed(response: Response, streams: boolean, pieces: Uint8Array[]): Uin
   });
   for (const cookie of response.headers.getSetCookie?.() ?? [])
     headers.push(["set-cookie", cookie]);
-  const head = Buffer.from(JSON.stringify({ status: response.status, headers, streams }));
-  const length = Buffer.alloc(HEAD_LENGTH);
-  length.writeUInt32LE(head.byteLength);
-  return Buffer.concat([length, head, ...pieces]);
+  return crossing.packHead({ status: response.status, headers, streams }, pieces);
 }
 
 /** The head and the body of what crossed. */
 export function unpack<H = RequestHead>(args: Uint8Array): { head: H; body: Uint8Array } {
-  const bytes = Buffer.from(args.buffer, args.byteOffset, args.byteLength);
-  const end = HEAD_LENGTH + bytes.readUInt32LE(0);
-  const head = JSON.parse(bytes.toString("utf8", HEAD_LENGTH, end)) as H;
-  return { head, body: bytes.subarray(end) };
+  return crossing.unpackHead<H>(args);
 }

@@ -25,6 +25,7 @@ export { ActorBag, type ActorIdentity, type StopOutcome } from "./bags.js";
 export { HttpRequestBodyStream, HttpResponseBodyStream } from "./bodies.js";
 export { clockNow, clockSleep, type SleepStop } from "./clock.js";
 export * as clockwork from "./clockwork.js";
+export * as crossing from "./crossing.js";
 export type { StateDeltaPayload } from "./delta.js";
 export type { Dispatch, LogLevel, LogLine } from "./dispatch.js";
 export { dispatch } from "./environment.js";

@@ -10,13 +10,11 @@ import type { ActorContext, CancellationToken } from "../../index.js";
 import type { ActionPayload } from "./actions.js";
 import type { ActorBag } from "./bags.js";
 import { HttpRequestBodyStream, HttpResponseBodyStream } from "./bodies.js";
+import { packHead, REQUEST, unpackHead } from "./crossing.js";
 import { Exchange } from "./exchange.js";
 import type { Callback, Callbacks } from "./factory.js";
 import { own, rayOfHead } from "./invocation.js";
 import { newToken } from "./token.js";
-
-/** The name under which requests travel. Names of actions have no control characters. */
-const REQUEST = "\u0002request";
 
 /** A request, as payloads have it. */
 export interface HttpRequest {
@@ -53,8 +51,6 @@ export interface CrossedHead {
   readonly exchange: number;
   readonly streams: boolean;
 }
-
-const HEAD_LENGTH = 4;
 
 /** Functions with what their `onRequest` needs; the same ones without one. */
 export function withRequests(callbacks: Callbacks): Callbacks {
@@ -138,10 +134,7 @@ function joined(headers: CrossedHead["headers"]): Record<string, string> {
 
 /** The head and the body of a request that crossed. */
 export function unpackRequest(args: Uint8Array): { head: CrossedHead; body: Uint8Array } {
-  const bytes = Buffer.from(args.buffer, args.byteOffset, args.byteLength);
-  const end = HEAD_LENGTH + bytes.readUInt32LE(0);
-  const head = JSON.parse(bytes.toString("utf8", HEAD_LENGTH, end)) as CrossedHead;
-  return { head, body: bytes.subarray(end) };
+  return unpackHead<CrossedHead>(args);
 }
 
 /** An answer, as it crosses. Its status and headers are checked where it arrives. */
@@ -154,8 +147,5 @@ export function packResponse(response: HttpResponse | undefined): Uint8Array {
     throw new TypeError(`expected bytes as the body of a response, not ${typeof body}`);
   }
   const pairs = Object.entries(headers).map(([name, value]) => [name, String(value)]);
-  const head = Buffer.from(JSON.stringify({ status, headers: pairs, streams: stream }));
-  const length = Buffer.alloc(HEAD_LENGTH);
-  length.writeUInt32LE(head.byteLength);
-  return Buffer.concat(stream || !body ? [length, head] : [length, head, body]);
+  return packHead({ status, headers: pairs, streams: stream }, stream || !body ? [] : [body]);
 }

@@ -9,11 +9,9 @@ import {
 } from "../../index.js";
 import type { ActionPayload } from "./actions.js";
 import type { ConnectionRequest } from "./connections.js";
+import { SEND } from "./crossing.js";
 import { invalidState } from "./errors.js";
 import type { Callback, Callbacks } from "./factory.js";
-
-/** The name under which messages travel. Names of actions have no control characters. */
-const SEND = "\u0001send";
 
 /** What `onQueueSend` is called with. */
 export interface SendPayload {

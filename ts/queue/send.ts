@@ -16,9 +16,6 @@ import { plainly, type SendOptions } from "./options";
 import { checkedBytes, rulesOf } from "./rules";
 import { withToken } from "./wait";
 
-/** The name under which sends travel. Names of actions have no control characters. */
-export const SEND = "\u0001send";
-
 /** What travels. */
 export type SendArguments = [
   name: string,

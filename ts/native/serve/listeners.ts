@@ -2,10 +2,9 @@
  * Listeners of the contract that have no actors behind them: an author's files and application, and the few
  * routes of a registry before those.
  */
-import { lookup } from "node:dns/promises";
-import { isIP } from "node:net";
 import type { CancellationToken } from "../../../index.js";
 import { HttpResponseBodyStream } from "../bodies.js";
+import { addressOf } from "../crossing.js";
 import { dispatch } from "../environment.js";
 import type { Exchange } from "../exchange.js";
 import { once } from "../once.js";
@@ -147,11 +146,4 @@ async function read(exchange: Exchange, limit: number): Promise<Buffer | undefin
     pieces.push(Buffer.from(piece));
   }
   return Buffer.concat(pieces);
-}
-
-/** IPv4 where a name leads to both. */
-async function addressOf(host: string): Promise<string> {
-  if (isIP(host) !== 0) return host;
-  const found = await lookup(host, { all: true });
-  return (found.find(({ family }) => family === 4) ?? found[0])?.address ?? host;
 }
